@@ -1,0 +1,1 @@
+"""vllm-sr: an LLM gateway that routes by meaning."""

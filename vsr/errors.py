@@ -1,0 +1,259 @@
+"""Every failure a client or an author can be told about.
+
+VsrError
+|-- InvalidRequest, BodyTooLarge, RequestTimedOut    the client's request is at fault
+|-- Unauthenticated, ModelNotFound, EndpointNotFound, MethodNotAllowed
+|-- NotServing                            no configuration is active, or the process drains
+|-- RoutingFailed                         a phase failed or an effect could not be applied
+|-- BudgetExhausted
+|-- UpstreamFailure                       the routed call failed: answered by a local reply
+|   |-- NoHealthyEndpoint, UpstreamOverflow
+|   |-- UpstreamConnectFailure, UpstreamReset, UpstreamProtocolError
+|   `-- DeadlineExceeded
+`-- ConfigRejected                        the document is refused, with every problem
+
+`str(error)` is safe to show: it never holds an address, a credential or an upstream body.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import attrs
+
+HeaderLines = tuple[tuple[bytes, bytes], ...]
+
+
+class VsrError(Exception):
+    """A failure with a status, a type and a code in the client's protocol."""
+
+    status: ClassVar[int] = 500
+    type: ClassVar[str] = "server_error"
+    code: ClassVar[str] = "internal_error"
+    flag: ClassVar[str] = "-"
+    """Response flag of the access log. Source: Envoy, "Access logging", RESPONSE_FLAGS."""
+    headers: ClassVar[HeaderLines] = ()
+
+
+class InvalidRequest(VsrError):
+    """The request's body or target is not acceptable; `param` names the member at fault."""
+
+    status = 400
+    type = "invalid_request_error"
+
+    def __init__(
+        self, message: str, *, code: str = "invalid_request", param: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code  # type: ignore[misc]  # several codes, one class
+        self.param = param
+
+
+class BodyTooLarge(VsrError):
+    """The request body exceeds the listener's limit."""
+
+    status = 413
+    type = "invalid_request_error"
+    code = "request_too_large"
+
+    def __init__(self, limit_bytes: int) -> None:
+        super().__init__(f"The request body is larger than the limit of {limit_bytes} bytes.")
+
+
+class RequestTimedOut(VsrError):
+    """The client stopped sending in the middle of its request."""
+
+    status = 408
+    type = "invalid_request_error"
+    code = "request_timeout"
+
+    def __init__(self) -> None:
+        super().__init__("The request did not arrive in time.")
+
+
+class Unauthenticated(VsrError):
+    """The listener asks for an API key and the request has none of its keys."""
+
+    status = 401
+    type = "authentication_error"
+    code = "invalid_api_key"
+    headers: ClassVar[HeaderLines] = (
+        (b"www-authenticate", b'Bearer realm="vllm-semantic-router"'),
+    )
+
+    def __init__(self) -> None:
+        super().__init__("Unauthorized: missing or invalid API key")
+
+
+class ModelNotFound(VsrError):
+    """The requested model is neither an automatic name nor a configured model.
+
+    Source: status and text of the reference's parity record `unknown-model`.
+    """
+
+    status = 400
+    type = "invalid_request_error"
+    code = "model_not_found"
+
+    def __init__(self) -> None:
+        super().__init__("the requested model is not available")
+
+
+class EndpointNotFound(VsrError):
+    """The path names an API that this Router does not serve."""
+
+    status = 404
+    type = "invalid_request_error"
+    code = "not_found"
+
+    def __init__(self) -> None:
+        super().__init__("resource not found")
+
+
+class MethodNotAllowed(VsrError):
+    """The path is served, but not with this method."""
+
+    status = 405
+    type = "invalid_request_error"
+    code = "method_not_allowed"
+
+    def __init__(self) -> None:
+        super().__init__("method not allowed")
+
+
+class NotServing(VsrError):
+    """No configuration is active yet, or the process is draining."""
+
+    status = 503
+    code = "unavailable"
+
+    def __init__(self) -> None:
+        super().__init__("The router is not serving.")
+
+
+class RoutingFailed(VsrError):
+    """A routing phase failed or its effect could not be applied."""
+
+    code = "routing_error"
+
+    def __init__(self, *, phase: str = "request") -> None:
+        super().__init__(f"The router could not process the {phase}.")
+
+
+class BudgetExhausted(VsrError):
+    """A reservation was refused; SDKs must not repeat what was already too expensive."""
+
+    status = 429
+    type = "rate_limit_error"
+    code = "budget_exhausted"
+    headers: ClassVar[HeaderLines] = ((b"x-should-retry", b"false"),)
+
+    def __init__(self) -> None:
+        super().__init__("The request's budget is exhausted.")
+
+
+_RESET = "upstream connect error or disconnect/reset before headers. reset reason: "
+
+
+class UpstreamFailure(VsrError):
+    """The routed call failed; its message is the body of the local reply.
+
+    Source: Envoy's local replies as measured (status, text and header of each condition).
+    """
+
+    status = 503
+
+
+class NoHealthyEndpoint(UpstreamFailure):
+    """No endpoint can take the call, or its host name did not resolve; nothing was sent."""
+
+    code = "no_healthy_endpoint"
+    flag = "UH"
+
+    def __init__(self) -> None:
+        super().__init__("no healthy upstream")
+
+
+class UpstreamOverflow(UpstreamFailure):
+    """A circuit breaker refused the call; nothing was sent."""
+
+    code = "upstream_overflow"
+    flag = "UO"
+    headers: ClassVar[HeaderLines] = ((b"x-envoy-overloaded", b"true"),)
+
+    def __init__(self) -> None:
+        super().__init__(_RESET + "overflow")
+
+
+class UpstreamConnectFailure(UpstreamFailure):
+    """TCP or TLS could not be set up; `detail` is an errno number or a TLS reason."""
+
+    code = "upstream_connect_failure"
+    flag = "UF"
+
+    def __init__(self, detail: str = "", *, timed_out: bool = False) -> None:
+        text = "connection timeout" if timed_out else "remote connection failure"
+        suffix = f", transport failure reason: {detail}" if detail else ""
+        super().__init__(_RESET + text + suffix)
+
+
+class UpstreamReset(UpstreamFailure):
+    """The backend closed or reset the connection before the response head."""
+
+    code = "upstream_reset"
+    flag = "UC"
+
+    def __init__(self) -> None:
+        super().__init__(_RESET + "connection termination")
+
+
+class UpstreamProtocolError(UpstreamFailure):
+    """The backend's response breaks HTTP; `reason` says how, in our words."""
+
+    status = 502
+    code = "upstream_protocol_error"
+    flag = "UPE"
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(_RESET + "protocol error" + (f" ({reason})" if reason else ""))
+
+
+class DeadlineExceeded(UpstreamFailure):
+    """The request's deadline passed, or the backend was silent for too long."""
+
+    status = 504
+    code = "deadline_exceeded"
+    flag = "UT"
+
+    def __init__(self) -> None:
+        super().__init__("upstream request timeout")
+
+
+@attrs.frozen
+class Problem:
+    """One fault of a document: where it is, what is wrong, why, and how to mend it."""
+
+    path: str
+    what: str
+    why: str = ""
+    mend: str = ""
+    file: str = ""
+    line: int = 0
+    """1-based; 0 when unknown."""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}: " if self.file else ""
+        return f"{place}{self.path or '(document)'}: " + ", ".join(
+            part for part in (self.what, self.why, self.mend) if part
+        )
+
+
+class ConfigRejected(VsrError):
+    """The document is refused whole; `problems` lists every fault found, in document order."""
+
+    status = 400
+    type = "invalid_request_error"
+    code = "config_rejected"
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))

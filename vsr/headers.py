@@ -1,0 +1,96 @@
+"""Header lines of one message, in order, with case-insensitive names."""
+
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
+
+HeaderLine = tuple[bytes, bytes]
+"""Name (lower case) and value of one line."""
+
+
+class Headers:
+    """An ordered multimap of header lines; names are lower-case bytes.
+
+    Whoever builds one lower-cases the names; every method takes them lower-cased, so that no
+    look-up pays for it. A list handed in becomes the object's own. Pseudo-headers (`:method`,
+    `:path`, ...) stand in front of the others. `lines` is for reading: change it by the methods.
+    """
+
+    __slots__ = ("_first", "lines")
+
+    def __init__(self, lines: Iterable[HeaderLine] = ()) -> None:
+        self.lines: list[HeaderLine] = lines if isinstance(lines, list) else list(lines)
+        self._first: dict[bytes, bytes] | None = None
+
+    def __iter__(self) -> Iterator[HeaderLine]:
+        return iter(self.lines)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __contains__(self, name: bytes) -> bool:
+        return name in self.first_values()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Headers) and self.lines == other.lines
+
+    __hash__ = None  # type: ignore[assignment]  # mutable, hence not hashable
+
+    def __repr__(self) -> str:
+        # Names only: values carry credentials.
+        return f"<Headers {[line[0].decode('latin-1') for line in self.lines]}>"
+
+    def first_values(self) -> dict[bytes, bytes]:
+        """Return the first value of every name; not to be changed, and stale after a change."""
+        first = self._first
+        if first is None:
+            # Built in C, and backwards, so that of several values the first one stays.
+            first = self._first = dict(reversed(self.lines))
+        return first
+
+    def get(self, name: bytes, default: bytes = b"") -> bytes:
+        """Return the first value of `name`, or `default`."""
+        return self.first_values().get(name, default)
+
+    def get_all(self, name: bytes) -> list[bytes]:
+        """Return every value of `name`, in order."""
+        return [value for key, value in self.lines if key == name]
+
+    def replace_lines(self, lines: list[HeaderLine]) -> None:
+        """Take `lines` in place of all that were there."""
+        self.lines = lines
+        self._first = None
+
+    def append(self, name: bytes, value: bytes) -> None:
+        """Add one line at the end."""
+        self.lines.append((name, value))
+        self._first = None
+
+    def set(self, name: bytes, value: bytes) -> None:
+        """Replace every line of `name` with one.
+
+        A pseudo-header moves behind the other pseudo-headers, any other name to the end.
+        """
+        self.remove((name,))
+        at = self.pseudo_count() if name[:1] == b":" else len(self.lines)
+        self.lines.insert(at, (name, value))
+
+    def remove(self, names: Collection[bytes]) -> None:
+        """Drop every line whose name is in `names`."""
+        self.replace_lines([line for line in self.lines if line[0] not in names])
+
+    def pseudo_count(self) -> int:
+        """Return how many pseudo-headers stand in front."""
+        count = 0
+        for name, _ in self.lines:
+            if name[:1] != b":":
+                break
+            count += 1
+        return count
+
+    def copy(self) -> "Headers":
+        """Return an independent copy."""
+        return Headers(self.lines.copy())
+
+    def size_bytes(self) -> int:
+        """Return the bytes of all names and values together."""
+        return sum(map(len, chain.from_iterable(self.lines)))

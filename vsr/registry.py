@@ -1,0 +1,67 @@
+"""Named extensions of one kind, fixed once built."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from vsr.errors import ConfigRejected, Problem
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Extension(Generic[T]):
+    """One extension: its name in the document and the class of its configuration.
+
+    For a pure kind the configuration class is the strategy itself (its instances are `T`).
+    """
+
+    name: str
+    config: type[Any]
+
+
+class Registry(Generic[T]):
+    """The extensions of one kind by name; built once, never changed.
+
+    Raises:
+        ValueError: a name is given twice.
+    """
+
+    def __init__(self, kind: str, extensions: Iterable[Extension[T]]) -> None:
+        self.kind = kind
+        self._by_name: dict[str, Extension[T]] = {}
+        for extension in extensions:
+            if extension.name in self._by_name:
+                raise ValueError(f"{kind} {extension.name!r} is registered twice")
+            self._by_name[extension.name] = extension
+
+    def __iter__(self) -> Iterator[Extension[T]]:
+        return iter(self._by_name.values())
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
+    def names(self) -> list[str]:
+        """Return the known names, sorted."""
+        return sorted(self._by_name)
+
+    def get(self, name: str, *, path: str = "") -> Extension[T]:
+        """Return the extension called `name`; `path` is where the document asks for it.
+
+        Raises:
+            ConfigRejected: no such extension; the message lists the known ones.
+        """
+        extension = self._by_name.get(name)
+        if extension is None:
+            raise ConfigRejected(
+                [
+                    Problem(
+                        path=path,
+                        what=f"unknown {self.kind} {name!r}",
+                        why=f"known are {', '.join(self.names())}",
+                        mend="use one of them",
+                    )
+                ]
+            )
+        return extension

@@ -1,0 +1,1 @@
+"""Immutable, normalised resources that a configuration compiles to."""

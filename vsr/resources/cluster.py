@@ -1,0 +1,54 @@
+"""Resources `endpoint` and `cluster`: the backends of one provider model."""
+
+import attrs
+
+
+@attrs.frozen
+class Endpoint:
+    """One address that serves a cluster's model."""
+
+    name: str
+    host: str
+    """DNS name or IP literal, IPv6 without brackets."""
+    port: int
+    tls: bool = False
+    weight: int = 1
+
+    @property
+    def authority(self) -> str:
+        """Return the `Host` value: brackets for IPv6, the port unless it is the scheme's own."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == (443 if self.tls else 80) else f"{host}:{self.port}"
+
+
+@attrs.frozen
+class Cluster:
+    """All backends of one provider model: one alias, one wire protocol, one policy."""
+
+    name: str
+    """The alias: what decisions name and the route key equals."""
+    endpoints: tuple[Endpoint, ...]
+    upstream_model: str
+    """The model name that the backend is asked for."""
+    chat_path: str = "/v1/chat/completions"
+    """Path (and query) of a chat completion at the backend."""
+    base_path: str = ""
+    """Path prefix of the base URL without trailing slash; replaces `/v1` on the default route."""
+    route_headers: tuple[tuple[bytes, bytes], ...] = attrs.field(default=(), repr=False)
+    """`extra_headers`, sorted by name, lower-cased; each replaces what the request carries."""
+    credential: tuple[bytes, bytes] | None = attrs.field(default=None, repr=False)
+    """Header line that authenticates us to the backend."""
+    connect_timeout_s: float = 10.0
+    """TCP and TLS together. Source: the reference's cluster connect timeout."""
+    total_timeout_s: float | None = None
+    """The whole call with its streamed body; None inherits the listener's, 0 means no limit."""
+    idle_timeout_s: float | None = None
+    """One wait for more of the body; None inherits the listener's, 0 means no limit."""
+
+    def total_s(self, listener_s: float | None) -> float | None:
+        """Return the total timeout under a listener's default; None means no limit."""
+        return (self.total_timeout_s or None) if self.total_timeout_s is not None else listener_s
+
+    def idle_s(self, listener_s: float | None) -> float | None:
+        """Return the idle timeout under a listener's default; None means no limit."""
+        return (self.idle_timeout_s or None) if self.idle_timeout_s is not None else listener_s

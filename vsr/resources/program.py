@@ -1,0 +1,118 @@
+"""Resource `program`: one recipe's signals, decisions and rules."""
+
+from enum import StrEnum
+
+import attrs
+
+
+class KeywordOperator(StrEnum):
+    """How a keyword rule combines its keywords."""
+
+    AND = "AND"
+    OR = "OR"
+    NOR = "NOR"
+
+
+class KeywordMethod(StrEnum):
+    """How a keyword rule reads its keywords."""
+
+    LITERAL = "literal"
+    REGEX = "regex"
+
+
+@attrs.frozen
+class KeywordSignal:
+    """A rule of signal type `keyword`."""
+
+    name: str
+    operator: KeywordOperator
+    keywords: tuple[str, ...]
+    method: KeywordMethod = KeywordMethod.LITERAL
+    case_sensitive: bool = False
+
+
+@attrs.frozen
+class ContextSignal:
+    """A rule of signal type `context`: an inclusive band of the request's token count."""
+
+    name: str
+    min_tokens: int = 0
+    max_tokens: int | None = None
+    """None means unbounded."""
+
+
+@attrs.frozen
+class Leaf:
+    """Matches when the signal `name` of type `type` matched."""
+
+    type: str
+    name: str
+
+
+@attrs.frozen
+class And:
+    """Matches when all conditions match; without conditions it always does."""
+
+    conditions: tuple["Rule", ...] = ()
+
+
+@attrs.frozen
+class Or:
+    """Matches when some condition matches; without conditions it never does."""
+
+    conditions: tuple["Rule", ...] = ()
+
+
+@attrs.frozen
+class Not:
+    """Matches when its condition does not."""
+
+    condition: "Rule"
+
+
+Rule = Leaf | And | Or | Not
+
+
+class Strategy(StrEnum):
+    """How matching decisions are ordered."""
+
+    PRIORITY = "priority"
+    CONFIDENCE = "confidence"
+
+
+@attrs.frozen
+class ModelRef:
+    """One candidate model of a decision."""
+
+    model: str
+    weight: float = 0.0
+
+
+@attrs.frozen
+class Algorithm:
+    """How one of a decision's candidates is chosen."""
+
+    type: str = "static"
+
+
+@attrs.frozen
+class Decision:
+    """A rule and the models that may answer when it matches."""
+
+    name: str
+    rules: Rule = And()
+    priority: int = 0
+    tier: int = 0
+    model_refs: tuple[ModelRef, ...] = ()
+    algorithm: Algorithm = Algorithm()
+
+
+@attrs.frozen
+class Program:
+    """One recipe: a closed namespace of signals and decisions."""
+
+    name: str
+    strategy: Strategy = Strategy.PRIORITY
+    keywords: tuple[KeywordSignal, ...] = ()
+    contexts: tuple[ContextSignal, ...] = ()
+    decisions: tuple[Decision, ...] = ()

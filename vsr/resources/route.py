@@ -1,0 +1,18 @@
+"""Resource `route`: a published model name and the program it runs."""
+
+import attrs
+
+
+@attrs.frozen
+class Route:
+    """One virtual model name that clients may ask for."""
+
+    model_name: str
+    program: str
+    """Name of the program (recipe)."""
+    description: str = ""
+    """Shown in the model list; empty shows `Entrypoint for the <program> routing recipe`."""
+    is_builtin: bool = True
+    """True for automatic names, False for authored entrypoints."""
+    is_listed: bool = True
+    """Whether `/v1/models` shows it; the older automatic names route but are not shown."""

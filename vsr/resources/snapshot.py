@@ -1,0 +1,34 @@
+"""A compiled configuration: every resource of one document, immutable."""
+
+import attrs
+
+from vsr.resources.cluster import Cluster
+from vsr.resources.listener import Listener
+from vsr.resources.program import Program
+from vsr.resources.route import Route
+
+
+@attrs.frozen
+class Settings:
+    """Process-wide settings that no other resource owns."""
+
+    default_model: str | None = None
+    """Alias that serves an automatic request when no decision matched."""
+    list_configured_models: bool = False
+    """Whether `/v1/models` also lists the aliases of `providers.models`."""
+
+
+@attrs.frozen
+class Snapshot:
+    """All resources of one document, in authored order.
+
+    The first cluster serves the default route.
+    """
+
+    hash: str
+    """SHA-256 of the document's bytes, lower-case hex."""
+    listeners: tuple[Listener, ...] = ()
+    clusters: tuple[Cluster, ...] = ()
+    programs: tuple[Program, ...] = ()
+    routes: tuple[Route, ...] = ()
+    settings: Settings = Settings()
