@@ -1,0 +1,203 @@
+"""HTTP/1.1 framing rules beyond the parser's, for requests and responses alike.
+
+The parser (llhttp) refuses broken syntax, control bytes included; what is refused here is
+well-formed but ambiguous, so that no two parties can disagree on where a message ends.
+Source: RFC 9112 sections 3.2, 6.1 to 6.3, 7.1 and 11.2.
+"""
+
+import re
+from itertools import chain
+
+import attrs
+
+from vsr.headers import HeaderLine
+
+MAX_HEAD_BYTES = 60 * 1024
+"""Request line and fields together, and a response's. Source: Envoy's default."""
+MAX_FIELDS = 100
+"""Field lines of one head. Source: Envoy's default."""
+MAX_CHUNK_OVERHEAD_BYTES = 4096
+"""Chunk extensions and trailers of one message."""
+
+HOP_BY_HOP = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-connection",
+        b"transfer-encoding",
+        b"upgrade",
+        b"te",
+    }
+)
+"""Fields that end at this hop. Source: RFC 9110 section 7.6.1."""
+
+_HOST = re.compile(rb"(?:[A-Za-z0-9\-._~!$&'()*+,;=%]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+_ABSOLUTE = re.compile(rb"https?://([^/?#]*)([^#]*)", re.IGNORECASE)
+
+_DIGITS = re.compile(rb"[0-9]{1,18}")
+_NOMINATES_NOTHING = frozenset({b"keep-alive", b"close", b"Keep-Alive", b"Close"})
+_REPEATED = {
+    b"content-length": "repeated Content-Length",
+    b"transfer-encoding": "Transfer-Encoding is not exactly chunked",
+    b"host": "repeated Host",
+}
+"""Fields that may stand once in a head."""
+_REFUSED_METHODS = frozenset({b"CONNECT", b"TRACE"})
+
+
+class FramingError(Exception):
+    """A message that must not be served; `status` answers a request that has it.
+
+    `str(error)` is one of our own phrases and never holds what the peer sent.
+    """
+
+    def __init__(self, reason: str, *, status: int = 400) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+@attrs.define
+class RequestHead:
+    """The head of one request."""
+
+    method: bytes
+    target: bytes
+    """Path and query as sent; an absolute-form target without its origin."""
+    authority: bytes
+    """The host the client asks for: the absolute-form target's, else the Host field's."""
+    lines: list[HeaderLine]
+    """Fields in order, names lower-case."""
+    length: int | None
+    """Declared body length; None for a chunked body."""
+    keep_alive: bool
+    is_http_1_0: bool = False
+    expects_continue: bool = False
+    dropped: frozenset[bytes] = HOP_BY_HOP
+    """Fields that end at this hop."""
+    fields: dict[bytes, bytes] = attrs.field(factory=dict)
+    """Last value of every name."""
+
+    @property
+    def has_body(self) -> bool:
+        """Return whether body bytes can follow."""
+        return self.length != 0
+
+
+@attrs.define
+class Framing:
+    """What the fields of one head say about the message and about this hop."""
+
+    fields: dict[bytes, bytes]
+    """Last value of every name."""
+    length: int | None
+    is_chunked: bool
+    dropped: frozenset[bytes]
+    """Fields that end at this hop, those included that Connection nominates."""
+
+
+def read_framing(start_line_bytes: int, lines: list[HeaderLine]) -> Framing:
+    """Check the size and the framing of a parsed head, request or response.
+
+    Raises:
+        FramingError: 414 for the start line, 431 for the fields, else 400.
+    """
+    fields = dict(lines)
+    if len(fields) != len(lines):
+        _refuse_repeated(lines)
+    _check_size(start_line_bytes, lines)
+    length = fields.get(b"content-length")
+    coding = fields.get(b"transfer-encoding")
+    if length is not None and _DIGITS.fullmatch(length) is None:
+        raise FramingError("bad Content-Length")
+    if coding is not None:
+        if coding.lower() != b"chunked":
+            raise FramingError("Transfer-Encoding is not exactly chunked")
+        if length is not None:
+            raise FramingError("Content-Length with Transfer-Encoding")
+    return Framing(
+        fields,
+        None if length is None else int(length),
+        coding is not None,
+        _read_dropped(fields, lines),
+    )
+
+
+def _check_size(start_line_bytes: int, lines: list[HeaderLine]) -> None:
+    if start_line_bytes > MAX_HEAD_BYTES:
+        raise FramingError("request target is too long", status=414)
+    if len(lines) > MAX_FIELDS:
+        raise FramingError("too many header fields", status=431)
+    field_bytes = sum(map(len, chain.from_iterable(lines))) + 4 * len(lines)
+    if start_line_bytes + field_bytes > MAX_HEAD_BYTES:
+        raise FramingError("header fields are too long", status=431)
+
+
+def _refuse_repeated(lines: list[HeaderLine]) -> None:
+    """Refuse a head in which a field occurs twice that may occur once."""
+    seen: set[bytes] = set()
+    for name, _ in lines:
+        if name in _REPEATED:
+            if name in seen:
+                raise FramingError(_REPEATED[name])
+            seen.add(name)
+
+
+def _read_dropped(fields: dict[bytes, bytes], lines: list[HeaderLine]) -> frozenset[bytes]:
+    if fields.get(b"connection", b"close") in _NOMINATES_NOTHING:
+        return HOP_BY_HOP
+    dropped = set(HOP_BY_HOP)
+    for name, value in lines:
+        if name == b"connection":
+            dropped.update(token.strip().lower() for token in value.split(b","))
+    return frozenset(dropped)
+
+
+def read_request_head(
+    method: bytes, target: bytes, lines: list[HeaderLine], *, is_http_1_0: bool, keep_alive: bool
+) -> RequestHead:
+    """Check a parsed request head and return it normalised.
+
+    Raises:
+        FramingError: it must be refused; carries the status.
+    """
+    if method in _REFUSED_METHODS:
+        raise FramingError("method is not supported", status=405)
+    framing = read_framing(len(method) + len(target), lines)
+    if framing.is_chunked and is_http_1_0:
+        raise FramingError("Transfer-Encoding on HTTP/1.0")
+    authority = _checked_host(framing.fields.get(b"host"), is_required=not is_http_1_0)
+    if target[:1] != b"/":
+        authority, target = _split_absolute(target)
+    if b"#" in target:
+        raise FramingError("bad request target")
+    expectation = framing.fields.get(b"expect")
+    if expectation is not None and expectation.lower() != b"100-continue":
+        raise FramingError("expectation is not supported", status=417)
+    return RequestHead(
+        method=method,
+        target=target,
+        authority=authority,
+        lines=lines,
+        length=None if framing.is_chunked else framing.length or 0,
+        keep_alive=keep_alive,
+        is_http_1_0=is_http_1_0,
+        expects_continue=expectation is not None and not is_http_1_0,
+        dropped=framing.dropped,
+        fields=framing.fields,
+    )
+
+
+def _checked_host(host: bytes | None, *, is_required: bool) -> bytes:
+    if host is None and not is_required:
+        return b""
+    if host is None or _HOST.fullmatch(host) is None:
+        raise FramingError("missing or bad Host")
+    return host
+
+
+def _split_absolute(target: bytes) -> tuple[bytes, bytes]:
+    match = _ABSOLUTE.fullmatch(target)
+    if match is None or _HOST.fullmatch(match[1]) is None:
+        raise FramingError("bad request target")
+    path = match[2]
+    return match[1], path if path[:1] == b"/" else b"/" + path

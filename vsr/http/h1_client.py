@@ -1,0 +1,205 @@
+"""The client side of an HTTP/1.1 connection, without I/O: a request out, a response in."""
+
+from collections import deque
+
+import attrs
+import httptools
+
+from vsr.headers import HeaderLine
+from vsr.http.framing import (
+    MAX_CHUNK_OVERHEAD_BYTES,
+    MAX_HEAD_BYTES,
+    FramingError,
+    read_framing,
+)
+
+_CHUNK_LINE_BYTES = 24
+_FIRST_FINAL = 200
+_SWITCHING = 101
+_WITHOUT_BODY = (204, 304)
+_METHODS_WITH_BODY = frozenset({b"POST", b"PUT", b"PATCH"})
+
+
+@attrs.define
+class ResponseHead:
+    """The head of one final response."""
+
+    status: int
+    lines: list[HeaderLine]
+    """Fields in order, names lower-case, without those that end at this hop."""
+    length: int | None
+    """Declared body length, 0 where no body can follow, None when unknown beforehand."""
+
+
+class ClientConnection:
+    """One backend connection, one request at a time.
+
+    Call `begin` when a request goes out, then `feed` what arrives until `is_complete`; `head` and
+    `take` give what has arrived. A connection may carry another request if `is_reusable`.
+    """
+
+    def __init__(self) -> None:
+        self.head: ResponseHead | None = None
+        self.is_complete = False
+        self.is_reusable = False
+        self._body: deque[bytes] = deque()
+        self._is_head_request = False
+        self._ends_at_close = False
+        self._is_chunked = False
+        self._is_informational = False
+        self._status = 0
+        self._lines: list[HeaderLine] = []
+        self._fault: FramingError | None = None
+        self._head_bytes = 0
+        self._chunk_overhead = 0
+        self._body_in_feed = 0
+        self._chunks_in_feed = 0
+        self._parser = httptools.HttpResponseParser(self)
+
+    def begin(self, *, is_head_request: bool) -> None:
+        """Expect the response to a new request; a HEAD request's response has no body."""
+        self.head = None
+        self.is_complete = self.is_reusable = False
+        self._is_head_request = is_head_request
+        self._ends_at_close = self._is_chunked = False
+        self._head_bytes = self._chunk_overhead = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes from the backend.
+
+        Raises:
+            FramingError: the response breaks HTTP; drop the connection.
+        """
+        had_head = self.head is not None
+        self._body_in_feed = self._chunks_in_feed = 0
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._fault = FramingError("unexpected protocol switch")
+        except httptools.HttpParserError:
+            if not self.is_complete:
+                self._fault = self._fault or FramingError("malformed HTTP response")
+            self.is_reusable = False
+        if self._fault is None:
+            self._count(len(data), had_head=had_head)
+        if self._fault is not None:
+            raise self._fault
+
+    def feed_end(self) -> None:
+        """Take the end of the stream.
+
+        Raises:
+            FramingError: the response was not complete.
+        """
+        self.is_reusable = False
+        if self.is_complete:
+            return
+        if self.head is None:
+            raise FramingError("connection closed before the response head")
+        if not self._ends_at_close:
+            raise FramingError("connection closed inside the response body")
+        self.is_complete = True
+
+    def take(self) -> bytes:
+        """Return the body bytes that have arrived, maybe none."""
+        body = self._body
+        if len(body) == 1:
+            return body.popleft()
+        data = b"".join(body)
+        body.clear()
+        return data
+
+    @property
+    def has_body_waiting(self) -> bool:
+        """Return whether `take` would return anything."""
+        return bool(self._body)
+
+    # What follows is called by the parser while it is fed.
+
+    def on_message_begin(self) -> None:
+        """Start a head; one nobody asked for spoils the connection."""
+        if self.is_complete:
+            self.is_reusable = False
+        self._lines = []
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Collect one field; trailers are dropped."""
+        if self.head is None and not self.is_complete:
+            self._lines.append((name.lower(), value.rstrip(b" \t")))
+
+    def on_headers_complete(self) -> None:
+        """Check the head."""
+        if self.is_complete or self._fault is not None:
+            return
+        status = self._status = self._parser.get_status_code()
+        self._is_informational = status < _FIRST_FINAL
+        if status == _SWITCHING:
+            self._fault = FramingError("unexpected protocol switch")
+        if self._is_informational:
+            return
+        try:
+            self._accept_head(status)
+        except FramingError as fault:
+            self._fault = fault
+
+    def on_body(self, data: bytes) -> None:
+        """Collect a piece of the body."""
+        if self.is_complete:
+            self.is_reusable = False  # bytes behind a response that has none
+            return
+        self._body_in_feed += len(data)
+        self._body.append(data)
+
+    def on_chunk_header(self) -> None:
+        """Count a chunk; see `_count`."""
+        self._chunks_in_feed += 1
+
+    def on_message_complete(self) -> None:
+        """End the response, unless it was an informational one."""
+        if self._is_informational or self.is_complete or self._fault is not None:
+            return
+        self.is_complete = True
+        self.is_reusable = self._parser.should_keep_alive()
+
+    def _accept_head(self, status: int) -> None:
+        lines = self._lines
+        framing = read_framing(0, lines)
+        has_body = not self._is_head_request and status not in _WITHOUT_BODY
+        self._is_chunked = framing.is_chunked
+        self._ends_at_close = has_body and not framing.is_chunked and framing.length is None
+        kept = lines
+        if not framing.dropped.isdisjoint(framing.fields):
+            kept = [line for line in lines if line[0] not in framing.dropped]
+        self.head = ResponseHead(status, kept, framing.length if has_body else 0)
+        if self._is_head_request:
+            # The parser knows of no HEAD and would wait for the body that the fields describe.
+            self.is_complete = True
+            self.is_reusable = self._parser.should_keep_alive() and framing.is_chunked is False
+            self._parser = httptools.HttpResponseParser(self)
+
+    def _count(self, fed: int, *, had_head: bool) -> None:
+        if self.head is None:
+            self._head_bytes += fed
+            if self._head_bytes > MAX_HEAD_BYTES:
+                self._fault = FramingError("response head is too long")
+        elif self._is_chunked and had_head and not self.is_complete:
+            overhead = fed - self._body_in_feed - _CHUNK_LINE_BYTES * self._chunks_in_feed
+            self._chunk_overhead += max(overhead, 0)
+            if self._chunk_overhead > MAX_CHUNK_OVERHEAD_BYTES:
+                self._fault = FramingError("chunk extensions are too long")
+
+
+def encode_request(
+    method: bytes, target: bytes, authority: bytes, lines: list[HeaderLine], body: bytes
+) -> tuple[bytes, bytes]:
+    """Return a request's head and body; `lines` holds neither Host nor framing fields.
+
+    Source: RFC 9110 section 8.6: a length is sent with a body, and without one for methods that
+    usually have one.
+    """
+    fields = b"".join((b"\r\n".join(map(b": ".join, lines)), b"\r\n")) if lines else b""
+    length = b""
+    if body or method in _METHODS_WITH_BODY:
+        length = b"content-length: %d\r\n" % len(body)
+    head = b"%b %b HTTP/1.1\r\nhost: %b\r\n%b%b\r\n" % (method, target, authority, fields, length)
+    return head, body

@@ -1,0 +1,1 @@
+"""The narrow port all sockets come through, and what stands behind it."""

@@ -1,0 +1,135 @@
+"""The receiving half of a connection: bytes that wait for a reader, or a reader for bytes."""
+
+from collections import deque
+from collections.abc import Callable
+from math import inf
+
+import outcome
+import trio
+
+from vsr.network.port import READ_AHEAD_BYTES, ConnectionBroken, ReceiveTimedOut
+from vsr.network.timers import LazyTimers, Timer
+
+
+class Inbox:
+    """Bytes received but not yet read; at most one task reads at a time.
+
+    `on_room` is called when a full inbox has been emptied, `on_gone` when the stream ended. The
+    delivering side calls `deliver` and `finish` from any task; nothing here awaits but `receive`.
+    """
+
+    __slots__ = (
+        "_chunks",
+        "_error",
+        "_reader",
+        "_timer",
+        "_timers",
+        "ended",
+        "has_peer_left",
+        "held_bytes",
+        "on_gone",
+        "on_room",
+    )
+
+    def __init__(self, timers: LazyTimers, on_room: Callable[[], None]) -> None:
+        self._chunks: deque[bytes] = deque()
+        self._reader: trio.lowlevel.Task | None = None
+        self._timers = timers
+        self._timer: Timer | None = None
+        self._error: type[ConnectionBroken] | None = None
+        self.held_bytes = 0
+        self.ended = False
+        self.has_peer_left = False
+        self.on_gone: Callable[[], None] | None = None
+        self.on_room = on_room
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether the peer should not be read further."""
+        return self.held_bytes >= READ_AHEAD_BYTES
+
+    def is_silent(self) -> bool:
+        """Return whether nothing waits to be read and the stream has not ended."""
+        return not self.ended and not self._chunks
+
+    def deliver(self, data: bytes) -> None:
+        """Hand `data` to the waiting reader, or hold it."""
+        reader = self._reader
+        if reader is None:
+            self._chunks.append(data)
+            self.held_bytes += len(data)
+            return
+        self._release_reader()
+        trio.lowlevel.reschedule(reader, outcome.Value(data))
+
+    def finish(self, *, broken: bool = False) -> None:
+        """Record the end of the stream and wake the reader; later calls do nothing."""
+        if self.ended:
+            return
+        self.ended = True
+        self._error = ConnectionBroken if broken else None
+        reader = self._reader
+        if reader is not None:
+            self._release_reader()
+            result = outcome.Error(ConnectionBroken()) if broken else outcome.Value(b"")
+            trio.lowlevel.reschedule(reader, result)
+        self.peer_left()
+
+    def peer_left(self) -> None:
+        """Tell `on_gone`, once; what the peer sent before it left can still be read."""
+        if self.has_peer_left:
+            return
+        self.has_peer_left = True
+        if self.on_gone is not None:
+            self.on_gone()
+
+    def discard(self) -> None:
+        """Forget everything: our own side closed. A waiting reader gets `ConnectionBroken`."""
+        self.on_gone = None
+        self._chunks.clear()
+        self.held_bytes = 0
+        self.finish(broken=True)
+        if self._timer is not None:
+            self._timers.discard(self._timer)
+            self._timer = None
+
+    async def receive(self, until: float) -> bytes:
+        """Return the next bytes, empty at the end; see `Connection.receive`."""
+        if self._chunks:
+            await trio.lowlevel.checkpoint_if_cancelled()
+            was_full = self.is_full
+            data = self._chunks.popleft()
+            self.held_bytes -= len(data)
+            if was_full and not self.is_full:
+                self.on_room()
+            return data
+        if self.ended:
+            await trio.lowlevel.checkpoint_if_cancelled()
+            if self._error is not None:
+                raise self._error
+            return b""
+        self._reader = trio.lowlevel.current_task()
+        if until != inf:
+            self._set_timer(until)
+        received: bytes = await trio.lowlevel.wait_task_rescheduled(self._abort_receive)
+        return received
+
+    def _set_timer(self, until: float) -> None:
+        if self._timer is None:
+            self._timer = Timer(self._expire)
+        self._timers.set(self._timer, until)
+
+    def _abort_receive(self, _: object) -> trio.lowlevel.Abort:
+        self._release_reader()
+        return trio.lowlevel.Abort.SUCCEEDED
+
+    def _release_reader(self) -> None:
+        self._reader = None
+        if self._timer is not None:
+            self._timer.at = inf
+
+    def _expire(self) -> None:
+        reader = self._reader
+        if reader is not None:
+            self._release_reader()
+            trio.lowlevel.reschedule(reader, outcome.Error(ReceiveTimedOut()))

@@ -1,0 +1,213 @@
+"""A network in memory, for tests and dry runs: same port, no socket, any clock.
+
+A connection holds at most `READ_AHEAD_BYTES` on its way and then makes the sender wait, as the
+kernel's buffers would. Each host and port is free, listening, refusing, silent or unknown.
+"""
+
+import errno
+from collections import deque
+from collections.abc import Callable
+from enum import StrEnum
+from math import inf
+
+import outcome
+import trio
+
+from vsr.network.inbox import Inbox
+from vsr.network.port import ConnectFailed, ConnectionBroken, HostNotFound
+from vsr.network.timers import LazyTimers
+
+
+class Fault(StrEnum):
+    """What a connection attempt to a host meets instead of a listener."""
+
+    UNKNOWN_HOST = "unknown_host"
+    SILENT = "silent"
+
+
+class MemoryNetwork:
+    """All connections of one virtual network; `run` serves its read timeouts."""
+
+    def __init__(self) -> None:
+        self.timers = LazyTimers()
+        self.open_connections = 0
+        self.faults: dict[str, Fault] = {}
+        """Host name to the fault that connecting to it meets."""
+        self._listeners: dict[int, MemoryListener] = {}
+        self._next_port = 49_152
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve read timeouts until cancelled."""
+        task_status.started()
+        await self.timers.run()
+
+    async def connect(self, host: str, port: int, *, ipv4_only: bool = False) -> "MemoryConnection":
+        """Open a connection to whoever listens on `port`, whatever the host."""
+        del ipv4_only
+        await trio.lowlevel.checkpoint()
+        fault = self.faults.get(host)
+        if fault is Fault.UNKNOWN_HOST:
+            raise HostNotFound
+        if fault is Fault.SILENT:
+            await trio.sleep_forever()
+        listener = self._listeners.get(port)
+        if listener is None:
+            raise ConnectFailed(errno.ECONNREFUSED)
+        near, far = MemoryConnection(self), MemoryConnection(self)
+        near.join(far)
+        listener.offer(far)
+        return near
+
+    async def listen(self, address: str, port: int) -> "MemoryListener":
+        """Listen on `port`; the address does not matter here."""
+        del address
+        await trio.lowlevel.checkpoint()
+        if not port:
+            self._next_port += 1
+            port = self._next_port
+        if port in self._listeners:
+            raise OSError(errno.EADDRINUSE, "address in use")
+        self._listeners[port] = MemoryListener(self, port)
+        return self._listeners[port]
+
+    def forget(self, port: int) -> None:
+        """Let connections to `port` be refused from now on."""
+        self._listeners.pop(port, None)
+
+
+class MemoryConnection:
+    """One end of a connection; see `vsr.network.port.Connection`."""
+
+    def __init__(self, network: MemoryNetwork) -> None:
+        self._network = network
+        self._inbox = Inbox(network.timers, self._tell_room)
+        self._far: MemoryConnection | None = None
+        self._writer: trio.lowlevel.Task | None = None
+        self._closed = False
+        self.peer = "127.0.0.1"
+        network.open_connections += 1
+
+    def join(self, far: "MemoryConnection") -> None:
+        """Make `far` the other end."""
+        self._far = far
+        far._far = self  # noqa: SLF001  # the two ends are one thing
+
+    @property
+    def on_gone(self) -> Callable[[], None] | None:
+        """Return the hang-up callback."""
+        return self._inbox.on_gone
+
+    @on_gone.setter
+    def on_gone(self, callback: Callable[[], None] | None) -> None:
+        self._inbox.on_gone = callback
+
+    @property
+    def is_gone(self) -> bool:
+        """Return whether the peer has closed, half-closed or reset."""
+        return self._inbox.has_peer_left
+
+    @property
+    def is_closed(self) -> bool:
+        """Return whether our own end is closed."""
+        return self._closed
+
+    @property
+    def held_bytes(self) -> int:
+        """Return the bytes that arrived and were not read yet."""
+        return self._inbox.held_bytes
+
+    def is_idle(self) -> bool:
+        """Return whether the connection is open and silent."""
+        return not self._closed and self._inbox.is_silent()
+
+    async def receive(self, *, until: float = inf) -> bytes:
+        """Return the next bytes, empty at the end of the stream."""
+        return await self._inbox.receive(until)
+
+    async def send(self, data: bytes | memoryview) -> None:
+        """Send all of `data`, waiting while the other end holds a full buffer."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        far = self._open_far()
+        far._inbox.deliver(bytes(data))  # noqa: SLF001
+        while far._inbox.is_full:  # noqa: SLF001
+            self._writer = trio.lowlevel.current_task()
+            await trio.lowlevel.wait_task_rescheduled(self._abort_send)
+            self._open_far()
+
+    def shutdown_send(self) -> None:
+        """Send the end of the stream."""
+        if self._far is not None:
+            self._far._inbox.finish()  # noqa: SLF001
+
+    def close(self) -> None:
+        """Close both directions."""
+        self._close(broken=bool(self._inbox.held_bytes))
+
+    def abort(self) -> None:
+        """Close with a reset."""
+        self._close(broken=True)
+
+    def _close(self, *, broken: bool) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._network.open_connections -= 1
+        self._inbox.discard()
+        self._wake_writer()
+        if self._far is not None and not self._far._closed:  # noqa: SLF001
+            self._far._inbox.finish(broken=broken)  # noqa: SLF001
+            self._far._wake_writer()  # noqa: SLF001
+
+    def _open_far(self) -> "MemoryConnection":
+        far = self._far
+        if self._closed or far is None or far._closed:  # noqa: SLF001
+            raise ConnectionBroken
+        return far
+
+    def _tell_room(self) -> None:
+        if self._far is not None:
+            self._far._wake_writer()  # noqa: SLF001
+
+    def _abort_send(self, _: object) -> trio.lowlevel.Abort:
+        self._writer = None
+        return trio.lowlevel.Abort.SUCCEEDED
+
+    def _wake_writer(self) -> None:
+        writer = self._writer
+        if writer is not None:
+            self._writer = None
+            trio.lowlevel.reschedule(writer, outcome.Value(None))
+
+
+class MemoryListener:
+    """A listening port; see `vsr.network.port.Listener`."""
+
+    def __init__(self, network: MemoryNetwork, port: int) -> None:
+        self._network = network
+        self.port = port
+        self._waiting: deque[MemoryConnection] = deque()
+        self._arrived = trio.lowlevel.ParkingLot()
+        self._closed = False
+
+    def offer(self, connection: MemoryConnection) -> None:
+        """Queue a new connection for `accept`."""
+        self._waiting.append(connection)
+        self._arrived.unpark()
+
+    async def accept(self) -> MemoryConnection:
+        """Return the next connection."""
+        while not self._waiting:
+            if self._closed:
+                raise ConnectionBroken
+            await self._arrived.park()
+        return self._waiting.popleft()
+
+    def close(self) -> None:
+        """Refuse later connections and drop those not accepted yet."""
+        if self._closed:
+            return
+        self._closed = True
+        self._network.forget(self.port)
+        while self._waiting:
+            self._waiting.popleft().abort()
+        self._arrived.unpark_all()

@@ -1,0 +1,144 @@
+"""The port that all sockets come through, so that tests and dry runs can replace the network.
+
+An implementation delivers bytes as they arrive, reads ahead at most `READ_AHEAD_BYTES` per
+connection, and keeps watching a connection whose reader is busy elsewhere: a peer that leaves is
+seen at once, not at the next read.
+"""
+
+from collections.abc import Callable
+from math import inf
+from typing import Protocol
+
+READ_SIZE_BYTES = 65_536
+"""The most that one read takes from a connection."""
+READ_AHEAD_BYTES = 65_536
+"""Bytes held for a reader that is busy elsewhere; beyond it the peer is no longer read."""
+
+
+class NetworkError(Exception):
+    """The outside broke a connection; never holds an address."""
+
+
+class ConnectionBroken(NetworkError):
+    """The peer reset the connection, or it can no longer carry data."""
+
+
+class ReceiveTimedOut(NetworkError):
+    """Nothing arrived until the given time; the connection itself is still intact."""
+
+
+class ConnectFailed(NetworkError):
+    """A connection could not be set up; `errno` is the operating system's number, 0 if unknown."""
+
+    def __init__(self, errno: int = 0) -> None:
+        super().__init__(f"delayed connect error: {errno}" if errno else "")
+        self.errno = errno
+
+
+class HostNotFound(ConnectFailed):
+    """The host name did not resolve."""
+
+
+class TlsFailed(ConnectFailed):
+    """The TLS handshake failed; `reason` is OpenSSL's word for it."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__()
+        self.reason = reason
+
+
+class Connection(Protocol):
+    """One byte stream. One task reads and one task writes at a time."""
+
+    on_gone: Callable[[], None] | None
+    """Called once, synchronously, when the peer closes, half-closes or resets."""
+
+    @property
+    def peer(self) -> str:
+        """Return the peer's IP address, empty when unknown."""
+        ...
+
+    @property
+    def is_gone(self) -> bool:
+        """Return whether the peer has closed, half-closed or reset."""
+        ...
+
+    def is_idle(self) -> bool:
+        """Return whether the connection is open and silent: safe to send a new request on."""
+        ...
+
+    async def receive(self, *, until: float = inf) -> bytes:
+        """Return the next bytes, empty at the end of the stream.
+
+        Args:
+            until: give up at this monotonic time.
+
+        Raises:
+            ConnectionBroken: the peer reset the connection.
+            ReceiveTimedOut: nothing arrived until `until`.
+        """
+        ...
+
+    async def send(self, data: bytes | memoryview) -> None:
+        """Send all of `data`, waiting as long as the peer does not read.
+
+        After a cancellation an unknown part is sent: close the connection.
+
+        Raises:
+            ConnectionBroken: the peer is gone.
+        """
+        ...
+
+    def shutdown_send(self) -> None:
+        """Tell the peer that nothing more will be sent; reading stays possible."""
+        ...
+
+    def close(self) -> None:
+        """Close both directions at once; closing again does nothing."""
+        ...
+
+    def abort(self) -> None:
+        """Close with a reset, so that the peer cannot take what it has for a whole answer."""
+        ...
+
+
+class Listener(Protocol):
+    """A bound socket."""
+
+    @property
+    def port(self) -> int:
+        """Return the bound port."""
+        ...
+
+    async def accept(self) -> Connection:
+        """Return the next connection.
+
+        Raises:
+            ConnectionBroken: the listener was closed.
+        """
+        ...
+
+    def close(self) -> None:
+        """Stop listening: later connections are refused."""
+        ...
+
+
+class Network(Protocol):
+    """Where connections come from."""
+
+    async def connect(self, host: str, port: int, *, ipv4_only: bool = False) -> Connection:
+        """Open a connection to a DNS name or IP literal; the caller limits the time.
+
+        Raises:
+            HostNotFound: the name has no address.
+            ConnectFailed: no address accepted.
+        """
+        ...
+
+    async def listen(self, address: str, port: int) -> Listener:
+        """Bind and listen; port 0 picks a free one.
+
+        Raises:
+            OSError: the address cannot be bound.
+        """
+        ...
