@@ -1,0 +1,1 @@
+"""The request graph: nodes, budget, ledger and the executor."""

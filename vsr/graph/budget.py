@@ -1,0 +1,74 @@
+"""The budget of one request: what may be spent, what is reserved, what was spent."""
+
+import attrs
+
+from vsr.routing.budget import Reservation
+from vsr.routing.outcome import Usage
+
+
+@attrs.frozen
+class Limits:
+    """Ceilings of one request; None means no ceiling."""
+
+    max_hops: int | None = None
+    max_tokens: int | None = None
+
+
+UNLIMITED = Limits()
+
+
+@attrs.define(eq=False)
+class Budget:
+    """Reserves before each attempt and settles after it; never lets the ceilings be passed.
+
+    Everything happens in synchronous methods, so concurrent branches need no lock.
+    """
+
+    limits: Limits = UNLIMITED
+    hops: int = attrs.field(default=0, init=False)
+    reserved_tokens: int = attrs.field(default=0, init=False)
+    """Bounds of the attempts that are under way."""
+    spent_tokens: int = attrs.field(default=0, init=False)
+    is_overrun: bool = attrs.field(default=False, init=False)
+    """Whether a backend reported more than was reserved; then nothing more is admitted."""
+
+    @property
+    def needs_bounds(self) -> bool:
+        """Return whether `admit` looks at token bounds; if not, callers need not compute them."""
+        return self.limits.max_tokens is not None
+
+    def admit(
+        self, model: str, prompt_bound_tokens: int, output_bound_tokens: int
+    ) -> Reservation | None:
+        """Reserve for one attempt; None refuses, and then no call may be made."""
+        limits = self.limits
+        if self.is_overrun or (limits.max_hops is not None and self.hops >= limits.max_hops):
+            return None
+        if limits.max_tokens is None:
+            self.hops += 1
+            return Reservation(model, None)
+        bound = prompt_bound_tokens + output_bound_tokens
+        if self.spent_tokens + self.reserved_tokens + bound > limits.max_tokens:
+            return None
+        self.hops += 1
+        self.reserved_tokens += bound
+        return Reservation(model, bound)
+
+    def settle(self, reservation: Reservation, usage: Usage | None) -> None:
+        """Replace the reservation by the real usage; None keeps the reservation as the price.
+
+        Settling twice changes nothing.
+        """
+        if reservation.is_settled:
+            return
+        reservation.is_settled = True
+        bound = reservation.tokens or 0
+        self.reserved_tokens -= bound
+        if usage is None:
+            self.spent_tokens += bound
+            return
+        used = usage.prompt_tokens + usage.completion_tokens
+        reservation.used_tokens = used
+        self.spent_tokens += used
+        if reservation.tokens is not None and used > bound:
+            self.is_overrun = True

@@ -1,0 +1,93 @@
+"""What a node sees of the request that runs it."""
+
+from collections.abc import Callable, Mapping
+
+import attrs
+import trio
+
+from vsr.deadline import Deadline
+from vsr.errors import BudgetExhausted, DeadlineExceeded, VsrError
+from vsr.graph.budget import Budget
+from vsr.graph.ledger import Ledger, LedgerEntry
+from vsr.headers import Headers
+from vsr.routing.outcome import Cause, Outcome, Terminal
+from vsr.routing.plan import Call
+from vsr.routing.ports import Caller, Tasks
+
+
+@attrs.define
+class Reply:
+    """The value of a call step: what the backend answered."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+
+@attrs.define
+class TailCall:
+    """The value of a graph that ends in a call which its adapter is to make."""
+
+    model: str
+    entry: LedgerEntry
+
+
+@attrs.define
+class NodeContext:
+    """One request's run of one graph; nodes reach the world through it alone."""
+
+    tasks: Tasks
+    deadline: Deadline
+    budget: Budget
+    ledger: Ledger
+    params: Mapping[str, str]
+    """Values of the graph's parameters."""
+    prompt_bound_tokens: Callable[[], int]
+    """The request's token estimate; asked only where a limit needs it."""
+    output_bound_tokens: int = 0
+    prepare: Callable[[str], Call] | None = None
+    """Makes the wire request of a hop to a model; None where the graph has tail calls only."""
+    caller: Caller | None = None
+    values: dict[str, object] = attrs.field(factory=dict)
+    """Values of finished steps by step id."""
+
+    def open_call(self, model: str) -> LedgerEntry:
+        """Reserve for a call to `model` and enter it in the ledger.
+
+        Raises:
+            BudgetExhausted: the budget refuses; no call may be made.
+        """
+        prompt_bound = self.prompt_bound_tokens() if self.budget.needs_bounds else 0
+        reservation = self.budget.admit(model, prompt_bound, self.output_bound_tokens)
+        if reservation is None:
+            raise BudgetExhausted
+        return self.ledger.open(model, reservation)
+
+    def close_call(self, entry: LedgerEntry, outcome: Outcome) -> None:
+        """Close `entry` and settle its reservation; only the first end of a call counts."""
+        if entry.close(outcome):
+            self.budget.settle(entry.reservation, outcome.usage)
+
+    async def call(self, model: str) -> Reply:
+        """Call `model` and wait for the whole answer.
+
+        Raises:
+            BudgetExhausted: no call was made.
+            UpstreamFailure: the call failed; its ledger entry says how.
+        """
+        if self.prepare is None or self.caller is None:
+            raise RuntimeError("this graph was compiled for tail calls only")
+        entry = self.open_call(model)
+        try:
+            answer = await self.caller.call(self.prepare(model), self.deadline)
+        except VsrError as error:
+            timed_out = isinstance(error, DeadlineExceeded)
+            terminal = Terminal.TIMED_OUT if timed_out else Terminal.FAILED
+            self.close_call(entry, Outcome(terminal))
+            raise
+        except trio.Cancelled:
+            self.close_call(entry, Outcome(Terminal.CANCELLED, Cause.LOST))
+            raise
+        reply = Reply(*answer)
+        self.close_call(entry, Outcome(Terminal.SUCCEEDED, status=reply.status))
+        return reply

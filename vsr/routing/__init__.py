@@ -1,0 +1,1 @@
+"""The contract between the routing core and its adapters."""

@@ -1,0 +1,40 @@
+"""The routing core as its adapters see it."""
+
+from typing import Protocol
+
+from vsr.headers import Headers
+from vsr.routing.plan import Plan
+from vsr.routing.ports import Tasks
+from vsr.routing.request import Request
+from vsr.routing.session import Session
+
+
+class Engine(Protocol):
+    """Routes requests under one configuration; serves any number at once."""
+
+    def open(self, request: Request, tasks: Tasks) -> Session:
+        """Open a session; the ext_proc adapter drives it by callbacks."""
+        ...
+
+    async def plan(self, request: Request, tasks: Tasks) -> Plan:
+        """Run the request phases and the request's graph.
+
+        Args:
+            request: its body is whole.
+            tasks: the request's nursery; graph branches live and die in it.
+
+        Returns:
+            An immediate answer, or the tail call, whose ledger entry is open until `Plan.finish`.
+
+        Raises:
+            RoutingFailed: an effect could not be applied.
+        """
+        ...
+
+    def respond(self, plan: Plan, status: int, headers: Headers) -> None:
+        """Run the response-header phase on `headers`, in place.
+
+        Raises:
+            RoutingFailed: the effect could not be applied.
+        """
+        ...

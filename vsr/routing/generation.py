@@ -1,0 +1,71 @@
+"""A configuration that is built and warm, and the requests that still use it."""
+
+from collections.abc import Callable
+
+import attrs
+
+from vsr.errors import NotServing
+from vsr.resources.listener import Listener
+from vsr.resources.snapshot import Snapshot
+from vsr.routing.engine import Engine
+from vsr.routing.ports import Upstream
+
+
+@attrs.define(eq=False)
+class Generation:
+    """One version of the configuration as it serves; a request uses exactly one, first to last.
+
+    `on_unused` runs once: when the generation is retired and its last lease has been released.
+    """
+
+    version: int
+    snapshot: Snapshot
+    engine: Engine
+    upstream: Upstream
+    on_unused: Callable[[], None] | None = None
+    leases: int = attrs.field(default=0, init=False)
+    is_retired: bool = attrs.field(default=False, init=False)
+
+    def listener(self, name: str) -> Listener:
+        """Return a listener's resource in this version.
+
+        Raises:
+            NotServing: this version has no such listener.
+        """
+        for listener in self.snapshot.listeners:
+            if listener.name == name:
+                return listener
+        raise NotServing
+
+    def lease(self) -> "Generation":
+        """Pin this generation for one request; `release` must follow."""
+        self.leases += 1
+        return self
+
+    def release(self) -> None:
+        """Give one lease back."""
+        self.leases -= 1
+        self._tell_if_unused()
+
+    def retire(self) -> None:
+        """Take no further requests; those under way finish."""
+        self.is_retired = True
+        self._tell_if_unused()
+
+    def _tell_if_unused(self) -> None:
+        if self.is_retired and self.leases == 0 and self.on_unused is not None:
+            tell, self.on_unused = self.on_unused, None
+            tell()
+
+
+@attrs.define
+class ActiveGeneration:
+    """Which generation new requests are pinned to; None until the first activation."""
+
+    current: Generation | None = None
+
+    def activate(self, generation: Generation) -> None:
+        """Serve `generation` from now on and retire the one before."""
+        previous, self.current = self.current, generation
+        if previous is not None:
+            previous.retire()

@@ -1,0 +1,74 @@
+"""What the request phases come to: an immediate answer, or one call to a backend."""
+
+from collections.abc import Callable
+
+import attrs
+
+from vsr.headers import Headers
+from vsr.routing.budget import Spend
+from vsr.routing.effect import ImmediateResponse
+from vsr.routing.evidence import Evidence
+from vsr.routing.outcome import Outcome
+from vsr.routing.session import Session
+
+
+@attrs.define
+class Call:
+    """A request to a backend, complete but for its endpoint."""
+
+    headers: Headers
+    """Pseudo-headers first; `:path` is the backend's."""
+    body: bytes
+    route_key: bytes
+    """Name of the cluster; unknown or empty means the default cluster."""
+    model: str = ""
+    """Alias the call is accounted to; empty for a request that is only passed on."""
+    spend: Spend | None = None
+    """The request's budget, asked before every further attempt; None where nothing is counted."""
+
+
+class Settlement:
+    """The one owner of "exactly once": whoever ends the request first, ends it.
+
+    Steps run in reverse order of registration, like an exit stack; all of them run.
+    """
+
+    __slots__ = ("_steps", "outcome")
+
+    def __init__(self) -> None:
+        self._steps: list[Callable[[Outcome], None]] = []
+        self.outcome: Outcome | None = None
+
+    def on_finish(self, step: Callable[[Outcome], None]) -> None:
+        """Register what the end of the request must do."""
+        self._steps.append(step)
+
+    def finish(self, outcome: Outcome) -> bool:
+        """Record `outcome` and run the steps; later calls change nothing and return False."""
+        if self.outcome is not None:
+            return False
+        self.outcome = outcome
+        failure: Exception | None = None
+        while self._steps:
+            try:
+                self._steps.pop()(outcome)
+            except Exception as error:  # noqa: BLE001  # one failing step must not stop the others
+                failure = error
+        if failure is not None:
+            raise failure
+        return True
+
+
+@attrs.define
+class Plan:
+    """The result of the request phases; exactly one of `immediate` and `call` is set."""
+
+    session: Session
+    evidence: Evidence
+    settlement: Settlement
+    immediate: ImmediateResponse | None = None
+    call: Call | None = None
+
+    def finish(self, outcome: Outcome) -> bool:
+        """End the request exactly once; return whether this call did it."""
+        return self.settlement.finish(outcome)
