@@ -1,0 +1,1 @@
+"""Bytes to neutral messages and back."""

@@ -1,0 +1,117 @@
+"""The top-level members of a JSON object, by byte span, and edits that splice."""
+
+import re
+from collections.abc import Mapping
+
+import attrs
+import msgspec
+
+from vsr.codec.strict_json import decode, invalid_json
+
+Span = tuple[int, int]
+"""First byte of a value and the one behind its last."""
+
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_NAME = rb'[ \t\n\r]*"[^"\\]*(?:\\.[^"\\]*)*"[ \t\n\r]*:[ \t\n\r]*'
+_FIRST_NAME = re.compile(rb"[ \t\n\r]*{" + _NAME)
+_NEXT_NAME = re.compile(rb"[ \t\n\r]*," + _NAME)
+_END = re.compile(rb"[ \t\n\r]*}[ \t\n\r]*\Z")
+_EMPTY = re.compile(rb"[ \t\n\r]*{[ \t\n\r]*}[ \t\n\r]*\Z")
+
+
+@attrs.define
+class Envelope:
+    """A JSON object as it came; reading a member decodes nothing inside it."""
+
+    body: bytes
+    members: Mapping[str, msgspec.Raw]
+    """Raw value of each member, in the client's order; views into `body`."""
+    _spans: dict[str, Span] | None = None
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.members
+
+    def raw(self, name: str) -> bytes | None:
+        """Return the bytes of a member's value, or None if there is no such member."""
+        value = self.members.get(name)
+        return None if value is None else bytes(value)
+
+    def spliced(self, changes: Mapping[str, bytes]) -> bytes:
+        """Return the body with the named members' values replaced by those JSON values.
+
+        Every other byte stays as it came; members that are new go to the end, in the order given.
+        """
+        spans = self._spans
+        if spans is None:
+            spans = self._spans = _compact_spans(self.members)
+        body = memoryview(self.body)  # whose slices don't copy
+        pieces: list[bytes | memoryview] = []
+        copied_to = 0
+        for name, (start, end) in spans.items():
+            if name in changes:
+                pieces += (body[copied_to:start], changes[name])
+                copied_to = end
+        added = [name for name in changes if name not in spans]
+        if added:
+            at = self.body.rindex(b"}")
+            pieces.append(body[copied_to:at])
+            copied_to = at
+            comma = b"," if spans else b""
+            for name in added:
+                pieces += (comma, msgspec.json.encode(name), b":", changes[name])
+                comma = b","
+        pieces.append(body[copied_to:])
+        return b"".join(pieces)
+
+
+def open_envelope(body: bytes) -> Envelope:
+    """Find the members of the JSON object `body`.
+
+    Raises:
+        InvalidRequest: `body` is anything but one JSON object, or names a member twice.
+    """
+    try:
+        members = decode(_MEMBERS, body)
+    except msgspec.ValidationError as error:
+        raise invalid_json() from error
+    # The least room these members take: `{"name":value,...}`. A body of just that size has no
+    # white space and no escaped name, and, since every member decoded stands in it, no other one.
+    least_bytes = len("".join(members)) + sum(map(len, members.values())) + 4 * len(members) + 1
+    if least_bytes == len(body):
+        return Envelope(body, members)
+    return Envelope(body, members, _walk(body, members))
+
+
+def _compact_spans(members: Mapping[str, msgspec.Raw]) -> dict[str, Span]:
+    """Return the spans in a body without white space and escaped or non-ASCII names."""
+    spans: dict[str, Span] = {}
+    at = 1
+    for name, value in members.items():
+        start = at + len(name) + 3
+        at = start + len(value)
+        spans[name] = (start, at)
+        at += 1
+    return spans
+
+
+def _walk(body: bytes, members: Mapping[str, msgspec.Raw]) -> dict[str, Span]:
+    """Return the spans of `members`, found one behind the other.
+
+    The decoder keeps the place of a repeated name's first value and the bytes of its last, so a
+    repetition is what does not add up: other bytes at that place, or members left at the end.
+    """
+    spans: dict[str, Span] = {}
+    at = 0
+    find_name = _FIRST_NAME
+    for name, value in members.items():
+        found = find_name.match(body, at)
+        if found is None or not body.startswith(value, found.end()):
+            raise invalid_json()
+        start = found.end()
+        at = start + len(value)
+        spans[name] = (start, at)
+        find_name = _NEXT_NAME
+    end = _END if members else _EMPTY
+    if end.match(body, at) is None:
+        raise invalid_json()
+    return spans

@@ -1,0 +1,1 @@
+"""From a request to the models that may answer it."""

@@ -1,0 +1,130 @@
+"""From a request to the decision that serves it."""
+
+from collections.abc import Sequence
+
+import attrs
+
+from vsr.codec.chat import ChatRequest
+from vsr.decision.rules import Matcher, Matches, RuleMatch, compile_rule, leaves
+from vsr.decision.signals.builtin import BUILTIN_SIGNALS
+from vsr.decision.signals.signal import Signal
+from vsr.registry import Registry
+from vsr.resources.program import Decision, Program, Strategy
+
+
+@attrs.frozen
+class Verdict:
+    """What a program says of a request."""
+
+    decision: Decision | None = None
+    confidence: float = 0.0
+    matched_rules: tuple[str, ...] = ()
+    """Labels `type:name` that the decision holds by."""
+    signals: dict[str, list[str]] = attrs.Factory(dict)
+    """Signal type -> names of the rules that matched, in configuration order."""
+
+
+@attrs.frozen
+class _Candidate:
+    decision: Decision
+    match: Matcher
+
+
+_Found = tuple[Decision, RuleMatch]
+
+
+class Evaluator:
+    """A compiled program; pure, and shared by all requests."""
+
+    def __init__(
+        self,
+        signals: Sequence[tuple[str, Signal]],
+        decisions: Sequence[Decision],
+        strategy: Strategy,
+    ) -> None:
+        self._signals = signals
+        self._strategy = strategy
+        self._candidates = [
+            _Candidate(decision, compile_rule(decision.rules))
+            for decision in sorted(decisions, key=lambda it: (-it.priority, it.name))
+        ]
+        # Then the first group of equal priority with a match has the winner.
+        self._is_ordered = strategy is Strategy.PRIORITY and not any(it.tier for it in decisions)
+
+    def evaluate(self, chat: ChatRequest) -> Verdict:
+        """Return the winning decision and why.
+
+        Raises:
+            InvalidRequest: a text that a signal reads is not UTF-8.
+        """
+        if not self._candidates or chat.is_blank:
+            return Verdict()
+        matches: dict[str, float] = {}
+        names: dict[str, list[str]] = {}
+        for signal_type, signal in self._signals:
+            found = signal(chat)
+            if found:
+                names[signal_type] = [it.name for it in found]
+                for it in found:
+                    matches[f"{signal_type}:{it.name}"] = it.confidence
+        best = self._first(matches) if self._is_ordered else self._best(matches)
+        if best is None:
+            return Verdict(signals=names)
+        decision, match = best
+        return Verdict(decision, match.confidence, match.labels, names)
+
+    def _first(self, matches: Matches) -> _Found | None:
+        best: _Found | None = None
+        for candidate in self._candidates:
+            decision = candidate.decision
+            if best is not None and decision.priority < best[0].priority:
+                break
+            match = candidate.match(matches)
+            if match is not None and (best is None or match.confidence > best[1].confidence):
+                best = decision, match
+        return best
+
+    def _best(self, matches: Matches) -> _Found | None:
+        found = [
+            (candidate.decision, match)
+            for candidate in self._candidates
+            if (match := candidate.match(matches)) is not None
+        ]
+        if any(decision.tier for decision, _ in found):
+            return min(found, key=_by_tier)
+        by_strategy = _by_priority if self._strategy is Strategy.PRIORITY else _by_confidence
+        return min(found, key=by_strategy, default=None)
+
+
+def compile_program(program: Program, signals: Registry[Signal] | None = None) -> Evaluator:
+    """Compile `program`, with the signal types it uses out of `signals` or the built-in ones.
+
+    As in the reference a type without a leaf in a decision is not evaluated; of any other, all
+    rules are, since the client sees which ones matched.
+
+    Raises:
+        ConfigRejected: a rule of a signal can't be compiled.
+    """
+    known = Registry("signal", BUILTIN_SIGNALS) if signals is None else signals
+    used = {
+        leaf.type.strip().lower()
+        for decision in program.decisions
+        for leaf in leaves(decision.rules)
+    }
+    built = [(it.name, it.config(program)) for it in known if it.name in used]
+    return Evaluator(built, program.decisions, program.strategy)
+
+
+def _by_tier(found: _Found) -> tuple[int, float, int, str]:
+    decision, match = found
+    return decision.tier, -match.confidence, -decision.priority, decision.name
+
+
+def _by_priority(found: _Found) -> tuple[int, float, str]:
+    decision, match = found
+    return -decision.priority, -match.confidence, decision.name
+
+
+def _by_confidence(found: _Found) -> tuple[float, int, str]:
+    decision, match = found
+    return -match.confidence, -decision.priority, decision.name

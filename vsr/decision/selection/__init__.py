@@ -1,0 +1,1 @@
+"""Selection algorithms: which of a decision's models answers."""

@@ -1,0 +1,23 @@
+"""What a selection algorithm is: it picks one of a decision's candidates."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import attrs
+
+from vsr.resources.program import ModelRef
+
+
+@attrs.frozen
+class Selected:
+    """The model chosen and the method that chose it."""
+
+    model: str
+    method: str
+
+
+class Selection(Protocol):
+    """Chooses among a decision's models; pure."""
+
+    def __call__(self, candidates: Sequence[ModelRef]) -> Selected | None:
+        """Return the choice, or None without a usable candidate: the default model answers."""

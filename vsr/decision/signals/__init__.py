@@ -1,0 +1,1 @@
+"""Signals: named facts about a request."""
