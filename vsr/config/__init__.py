@@ -1,0 +1,1 @@
+"""From the authored document to a snapshot of resources."""

@@ -1,0 +1,80 @@
+"""The faults of one document, collected over every stage of its loading."""
+
+import attrs
+
+from vsr.config.environment import Expanded
+from vsr.config.position import LineIndex, Path, dotted
+from vsr.errors import ConfigRejected, Problem
+
+
+@attrs.define
+class Report:
+    """Collects problems and knows which parts of the document could not be read.
+
+    A broken part stands in the document as a neutral value, so a later stage would find faults
+    that are only its consequences; `add` drops those.
+    """
+
+    file: str
+    lines: LineIndex = attrs.field(factory=LineIndex)
+    # Sets, and a dict for its order: a hostile document may have a hundred thousand faults.
+    _problems: dict[Problem, None] = attrs.field(factory=dict, init=False)
+    _broken: set[Path] = attrs.field(factory=set, init=False)
+    _above_broken: set[Path] = attrs.field(factory=set, init=False)
+    _lists_with_unknown_names: set[Path] = attrs.field(factory=set, init=False)
+
+    def add(self, path: Path, what: str, why: str = "", mend: str = "", *, line: int = 0) -> None:
+        """Note one problem, unless a broken value at, above or below `path` explains it."""
+        if path not in self._above_broken and not self._is_below_broken(path):
+            self._append(path, (what, why, mend), line)
+
+    def add_broken(
+        self, path: Path, what: str, why: str = "", mend: str = "", *, line: int = 0
+    ) -> None:
+        """Note one problem that leaves the value at `path` unknown to later stages."""
+        if path not in self._broken:
+            self._append(path, (what, why, mend), line)
+            self.mark_broken(path)
+
+    def mark_broken(self, path: Path) -> None:
+        """Say that the value at `path` is unknown, for a reason already noted elsewhere."""
+        self._broken.add(path)
+        self._above_broken.update(path[:length] for length in range(len(path)))
+        # The list itself, one of its items, or a key of an item.
+        self._lists_with_unknown_names.update((path, path[:-1], path[:-2]))
+
+    def is_whole(self, path: Path) -> bool:
+        """Return whether all names in the list at `path` could be read."""
+        return path not in self._lists_with_unknown_names and not self._is_below_broken(path)
+
+    def quote(self, path: Path) -> str:
+        """Return the value at `path` as authored; what the environment gave is never shown."""
+        value = self.lines.value(path)
+        return repr(value.authored if isinstance(value, Expanded) else value)
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Return every problem, in document order."""
+        return tuple(sorted(self._problems, key=lambda problem: problem.line))
+
+    def has_problems(self) -> bool:
+        """Return whether the document must be refused."""
+        return bool(self._problems)
+
+    def rejection(self) -> ConfigRejected:
+        """Return the error that refuses the document, with every problem."""
+        return ConfigRejected(self.problems())
+
+    def _is_below_broken(self, path: Path) -> bool:
+        return any(path[:length] in self._broken for length in range(len(path) + 1))
+
+    def _append(self, path: Path, words: tuple[str, str, str], line: int) -> None:
+        what, why, mend = words
+        problem = Problem(
+            path=dotted(path),
+            what=what,
+            why=why,
+            mend=mend,
+            file=self.file,
+            line=line or self.lines.line(path),
+        )
+        self._problems[problem] = None

@@ -1,0 +1,61 @@
+"""The effective document as YAML, without its secrets."""
+
+import attrs
+import yaml
+
+from vsr.config.compile import DEFAULT_LISTENERS
+from vsr.config.document import Document, key_of
+from vsr.config.environment import Expanded
+from vsr.config.position import LineIndex, Path, Value
+from vsr.config.yaml_schema import CoreDumper
+
+REDACTED = "<redacted>"
+
+
+def render(document: Document, lines: LineIndex) -> str:
+    """Return `document` with its defaults filled in.
+
+    Secrets are replaced, and what came from the environment stands as the reference that was
+    written; `lines` knows what was written.
+    """
+    if document.listeners is None:
+        document = attrs.evolve(document, listeners=DEFAULT_LISTENERS)
+    return yaml.dump(
+        _plain(document, (), lines), Dumper=CoreDumper, sort_keys=False, allow_unicode=True
+    )
+
+
+def _plain(value: object, path: Path, lines: LineIndex) -> Value:
+    """Return what YAML can write; an omitted key without a default is left out."""
+    if isinstance(value, dict):
+        return {key: _plain(item, (*path, key), lines) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, (*path, at), lines) for at, item in enumerate(value)]
+    cls = type(value)
+    if attrs.has(cls):
+        return _plain_object(value, cls, path, lines)
+    written = lines.value(path)
+    if isinstance(written, Expanded) and isinstance(value, str):
+        return written.authored
+    return value if isinstance(value, bool | int | float | str) else None
+
+
+def _plain_object(
+    value: object, cls: type[attrs.AttrsInstance], path: Path, lines: LineIndex
+) -> dict[str, Value]:
+    result: dict[str, Value] = {}
+    for field in attrs.fields(cls):
+        key = key_of(field.name)
+        item = getattr(value, field.name)
+        if item is not None:
+            plain = _plain(item, (*path, key), lines)
+            result[key] = _redact(plain) if field.metadata.get("secret") else plain
+    return result
+
+
+def _redact(value: Value) -> Value:
+    if isinstance(value, dict):
+        return dict.fromkeys(value, REDACTED)
+    if isinstance(value, list):
+        return [REDACTED for _ in value]
+    return REDACTED
