@@ -1,0 +1,216 @@
+"""The wiring: registries, generations, the process nursery. The only module that knows all."""
+
+import logging
+import os
+import random
+import signal
+import ssl
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from functools import cache
+from pathlib import Path
+
+import attrs
+import trio
+
+from vsr.config.report import Report
+from vsr.config.source import check_bytes, load_snapshot
+from vsr.decision.selection.builtin import BUILTIN_SELECTIONS
+from vsr.decision.selection.selection import Selection
+from vsr.engine.pipeline import compile_engine
+from vsr.errors import ConfigRejected, Problem
+from vsr.gateway.handler import Gateway
+from vsr.gateway.serve import Server
+from vsr.graph.nodes.builtin import BUILTIN_NODES
+from vsr.graph.nodes.node import Node
+from vsr.network.epoll import EpollNetwork
+from vsr.network.port import Network
+from vsr.registry import Registry
+from vsr.resources.snapshot import Snapshot
+from vsr.routing.generation import ActiveGeneration, Generation
+from vsr.telemetry.access_log import AccessLog
+from vsr.upstream.clusters import Clusters
+
+_log = logging.getLogger("vsr")
+_FLUSH_S = 2.0
+
+
+@attrs.frozen
+class Parts:
+    """What every generation of one process is built from."""
+
+    network: Network
+    nodes: Registry[Node]
+    selections: Registry[Selection]
+    rng: random.Random
+
+    @classmethod
+    def default(cls, network: Network) -> "Parts":
+        """Return the parts that ship with the Router."""
+        return cls(
+            network=network,
+            nodes=Registry("node type", BUILTIN_NODES),
+            selections=Registry("selection algorithm", BUILTIN_SELECTIONS),
+            rng=random.Random(),  # noqa: S311  # spreads load, hides nothing
+        )
+
+
+def build_generation(parts: Parts, snapshot: Snapshot, version: int) -> Generation:
+    """Build everything that serves `snapshot`.
+
+    Raises:
+        ConfigRejected: a decision or graph asks for something that does not exist.
+    """
+    clusters = Clusters(snapshot, parts.network, parts.rng, _default_tls_context)
+    engine = compile_engine(
+        snapshot,
+        version,
+        nodes=parts.nodes,
+        selections=parts.selections,
+        clock=time.perf_counter,
+        created=int(time.time()),
+    )
+    return Generation(version, snapshot, engine, clusters, on_unused=clusters.close)
+
+
+@attrs.define(eq=False)
+class Router:
+    """A standalone Router: its gateway, its listeners, its active generation."""
+
+    gateway: Gateway
+    server: Server
+    active: ActiveGeneration
+
+    @classmethod
+    async def bind(cls, parts: Parts, snapshot: Snapshot, access_log: AccessLog) -> "Router":
+        """Build the first generation and bind its listeners.
+
+        Raises:
+            ConfigRejected: there is no listener, or one cannot be bound.
+        """
+        if not snapshot.listeners:
+            raise ConfigRejected(
+                [
+                    Problem(
+                        "listeners",
+                        "standalone mode needs at least one listener in the configuration",
+                    )
+                ]
+            )
+        active = ActiveGeneration()
+        gateway = Gateway(active, access_log)
+        server = Server(parts.network, gateway)
+        try:
+            await server.bind(snapshot.listeners)
+        except OSError as error:
+            what = f"cannot listen: {os.strerror(error.errno or 0)}"
+            raise ConfigRejected([Problem("listeners", what)]) from None
+        active.activate(build_generation(parts, snapshot, 1))
+        return cls(gateway, server, active)
+
+
+def run_router(config_path: Path) -> None:
+    """Serve `config_path` in standalone mode until SIGTERM or SIGINT.
+
+    Raises:
+        ConfigRejected: the document is refused, or its listeners cannot be bound.
+    """
+    snapshot = load_snapshot(config_path, os.environ)
+
+    async def serve(network: EpollNetwork, access_log: AccessLog) -> None:
+        await serve_router(network, access_log, snapshot)
+
+    _run(serve)
+
+
+def run_demo(host: str, port: int) -> None:
+    """Serve the demo document with two embedded demo models until SIGTERM or SIGINT.
+
+    Raises:
+        ConfigRejected: the listener cannot be bound.
+    """
+    from vsr.demo.document import demo_banner, serve_demo_models  # noqa: PLC0415  # the demo alone
+
+    async def serve(network: EpollNetwork, access_log: AccessLog) -> None:
+        async with trio.open_nursery() as tasks:
+            text = await tasks.start(serve_demo_models, network, host, port)
+            snapshot = check_bytes(text.encode(), {}, Report("demo document")).snapshot
+            await serve_router(network, access_log, snapshot, lambda: _say(demo_banner(host, port)))
+            tasks.cancel_scope.cancel(reason="demo ends")
+
+    _run(serve)
+
+
+async def serve_router(
+    network: EpollNetwork,
+    access_log: AccessLog,
+    snapshot: Snapshot,
+    on_ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve `snapshot` until a signal asks to drain; `on_ready` runs once it serves."""
+    router = await Router.bind(Parts.default(network), snapshot, access_log)
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async with trio.open_nursery() as tasks:
+            await tasks.start(router.server.run)
+            for name, bound in router.server.ports.items():
+                _log.info("listener %s serves on port %d", name, bound)
+            on_ready()
+            async for _ in signals:
+                break
+            _log.info("draining")
+            await router.server.drain()
+            tasks.cancel_scope.cancel(reason="drained")
+
+
+def _run(serve: Callable[[EpollNetwork, AccessLog], Awaitable[None]]) -> None:
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
+
+    async def main() -> None:
+        network = EpollNetwork()
+        access_log = AccessLog(_write_stdout)
+        async with trio.open_nursery() as tasks:
+            await tasks.start(network.run)
+            tasks.start_soon(access_log.run)
+            try:
+                await serve(network, access_log)
+            finally:
+                with trio.CancelScope(shield=True, relative_deadline=_FLUSH_S):
+                    await access_log.flush()
+            tasks.cancel_scope.cancel(reason="stopped")
+
+    try:
+        trio.run(main)
+    except BaseExceptionGroup as group:
+        raise _first_rejection(group) or group from None
+
+
+def _first_rejection(group: BaseExceptionGroup[BaseException]) -> BaseException | None:
+    """Return the rejection that a nursery wrapped, if it is what ended the process."""
+    found: BaseException | None = group.subgroup(ConfigRejected)
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+async def _write_stdout(data: bytes) -> None:
+    def write() -> None:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+    await trio.to_thread.run_sync(write)
+
+
+@cache
+def _default_tls_context() -> ssl.SSLContext:
+    """Return the context of all TLS backends: system CA bundle, TLS 1.2 or newer."""
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context

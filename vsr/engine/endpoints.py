@@ -1,0 +1,43 @@
+"""Which API a request's method and path name."""
+
+from enum import StrEnum
+
+from vsr.errors import EndpointNotFound, MethodNotAllowed
+
+_CHAT = b"/v1/chat/completions"
+_MODELS = b"/v1/models"
+_NOT_SERVED = (b"/v1/responses", b"/v1/messages", b"/v1/router_replay")
+"""APIs that exist but are off: passing them on would bypass routing."""
+
+
+class Endpoint(StrEnum):
+    """What a request asks for."""
+
+    CHAT = "chat"
+    MODELS = "models"
+    ELSEWHERE = "elsewhere"
+    """Nothing of ours: the default backend answers, unless a header names a model."""
+
+
+def find_endpoint(method: bytes, target: bytes) -> Endpoint:
+    """Return the endpoint of a request target.
+
+    Raises:
+        EndpointNotFound, MethodNotAllowed: the path is ours, but this is not served.
+
+    Source: the reference's method and path check; unlike it, paths under `/v1` that are nobody's
+    go to the default backend, as the standalone mode's design asks.
+    """
+    path = target.partition(b"?")[0]
+    if path == _CHAT or path == _CHAT + b"/":
+        if method != b"POST":
+            raise MethodNotAllowed
+        return Endpoint.CHAT
+    if path.startswith(_MODELS):
+        if method == b"GET":
+            return Endpoint.MODELS
+        if path.rstrip(b"/") == _MODELS:
+            raise MethodNotAllowed
+    if any(path == taken or path.startswith(taken + b"/") for taken in _NOT_SERVED):
+        raise EndpointNotFound
+    return Endpoint.ELSEWHERE

@@ -1,0 +1,337 @@
+"""The shell around one HTTP/1.1 client connection: requests in turn on one task."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from math import inf
+from typing import Protocol
+
+import attrs
+import trio
+
+from vsr.errors import BodyTooLarge, InvalidRequest, RequestTimedOut
+from vsr.gateway.request_scope import RequestScope
+from vsr.gateway.writer import refusal
+from vsr.headers import HeaderLine
+from vsr.http.framing import FramingError, RequestHead
+from vsr.http.h1_server import (
+    CONTINUE,
+    LAST_CHUNK,
+    End,
+    ServerConnection,
+    encode_chunk,
+    encode_head,
+)
+from vsr.network.port import Connection, ConnectionBroken, NetworkError, ReceiveTimedOut
+from vsr.network.timers import LazyTimers, Timer
+from vsr.routing.outcome import Cause
+
+HEAD_TIMEOUT_S = 10.0
+"""From the first byte of a head to its end."""
+_LINGER_S = 2.0
+_LINGER_BYTES = 4 * 1024 * 1024
+_WITHOUT_BODY = (204, 304)
+_log = logging.getLogger("vsr.gateway")
+_FRAMING = frozenset({b"content-length", b"transfer-encoding", b"connection"})
+
+
+class ListenerState(Protocol):
+    """What connections of one listener ask of it while they are served."""
+
+    @property
+    def idle_s(self) -> float:
+        """Return how long a connection may be silent between requests."""
+        ...
+
+    @property
+    def is_draining(self) -> bool:
+        """Return whether the current request of each connection is to be its last."""
+        ...
+
+    @property
+    def timers(self) -> LazyTimers:
+        """Return what serves the deadlines of requests."""
+        ...
+
+
+Handler = Callable[["H1Exchange"], Awaitable[None]]
+
+
+class H1Connection:
+    """Serves one connection until either side is done with it."""
+
+    def __init__(self, connection: Connection, state: ListenerState, handler: Handler) -> None:
+        self.connection = connection
+        self.http = ServerConnection()
+        self.state = state
+        self.life = trio.CancelScope()
+        self.scope: RequestScope | None = None
+        """Of the request under way."""
+        self.deadline = Timer(self._deadline_passed)
+        self._handler = handler
+        self._is_waiting = False
+        self._head_until = inf
+
+    async def serve(self) -> None:
+        """Serve requests in turn, then close."""
+        self.connection.on_gone = self._client_gone
+        try:
+            with self.life:
+                while await self._serve_request():
+                    pass
+        except NetworkError:
+            pass  # the client is gone, and nobody is left to tell
+        except Exception:  # noqa: BLE001  # one connection's bug must not end the others
+            _log.exception("connection failed")
+        finally:
+            self.connection.close()
+            self.state.timers.discard(self.deadline)
+
+    def drain(self) -> None:
+        """Close if no request is under way; otherwise the current one is the last."""
+        if self._is_waiting:
+            self.connection.close()
+
+    def force_end(self) -> None:
+        """End whatever is under way."""
+        if self.scope is not None:
+            self.scope.end(Cause.DRAIN)
+        self.life.cancel(reason=Cause.DRAIN)
+
+    def _client_gone(self) -> None:
+        if self.scope is not None:
+            self.scope.end(Cause.CLIENT_GONE)
+
+    def _deadline_passed(self) -> None:
+        if self.scope is not None:
+            self.scope.end(Cause.DEADLINE)
+
+    async def _serve_request(self) -> bool:
+        """Serve the next request; return whether another may follow."""
+        head = await self._read_head()
+        if isinstance(head, FramingError):
+            await self.connection.send(refusal(head.status, str(head)))
+            await self._linger()
+            return False
+        if head is None:
+            return False
+        exchange = H1Exchange(self, head)
+        await self._handler(exchange)
+        if exchange.may_continue:
+            return True
+        if not exchange.is_body_read:
+            await self._linger()
+        return False
+
+    async def _read_head(self) -> RequestHead | FramingError | None:
+        while True:
+            event = self.http.next_event()
+            if event is None:
+                if not await self._fill_head():
+                    return None
+            elif isinstance(event, RequestHead | FramingError):
+                self._head_until = inf
+                return event
+
+    async def _fill_head(self) -> bool:
+        """Wait for bytes of a head; return False when none will come."""
+        self._is_waiting = self.http.is_between_requests
+        if self._is_waiting and self.state.is_draining:
+            return False
+        now = trio.current_time()
+        if self._is_waiting:
+            until = now + self.state.idle_s
+        else:
+            until = self._head_until = min(self._head_until, now + HEAD_TIMEOUT_S)
+        try:
+            data = await self.connection.receive(until=until)
+        except ReceiveTimedOut:
+            if not self._is_waiting:
+                await self.connection.send(refusal(408, "the request head did not arrive in time"))
+            return False
+        finally:
+            self._is_waiting = False
+        self.http.feed(data)
+        return bool(data)
+
+    async def _linger(self) -> None:
+        """Let the client read our answer before the connection goes.
+
+        Closing with unread data resets the connection, and a reset may overtake the answer.
+        """
+        self.connection.shutdown_send()
+        until = trio.current_time() + _LINGER_S
+        left = _LINGER_BYTES
+        while left > 0:
+            data = await self.connection.receive(until=until)
+            if not data:
+                return
+            left -= len(data)
+
+
+@attrs.define(eq=False)
+class H1Exchange:
+    """One request on an HTTP/1.1 connection; see `vsr.gateway.exchange.Exchange`."""
+
+    _owner: H1Connection
+    head: RequestHead
+    is_committed: bool = attrs.field(default=False, init=False)
+    is_body_read: bool = attrs.field(init=False)
+    status: int = attrs.field(default=0, init=False)
+    bytes_sent: int = attrs.field(default=0, init=False)
+    _is_chunked: bool = attrs.field(default=False, init=False)
+    _left: int | None = attrs.field(default=None, init=False)
+    """Bytes of a declared length that are still to be sent."""
+    _has_ended: bool = attrs.field(default=False, init=False)
+    _keeps_alive: bool = attrs.field(default=False, init=False)
+
+    scheme = b"http"
+
+    def __attrs_post_init__(self) -> None:
+        self.is_body_read = self.head.length == 0
+
+    @property
+    def protocol(self) -> str:
+        """Return the protocol as access logs name it."""
+        return "HTTP/1.0" if self.head.is_http_1_0 else "HTTP/1.1"
+
+    @property
+    def life(self) -> trio.CancelScope:
+        """Return the connection's scope: its requests live no longer."""
+        return self._owner.life
+
+    @property
+    def may_continue(self) -> bool:
+        """Return whether the connection can carry another request."""
+        return self._has_ended and self._keeps_alive
+
+    def bind(self, scope: RequestScope | None) -> None:
+        """Let the connection end `scope`, at once if the client has left already."""
+        owner = self._owner
+        owner.scope = scope
+        if scope is None:
+            owner.deadline.at = inf
+        elif owner.connection.is_gone:
+            scope.end(Cause.CLIENT_GONE)
+
+    def end_at(self, at: float) -> None:
+        """Let the connection end the bound scope when `at` passes."""
+        self._owner.state.timers.set(self._owner.deadline, at)
+
+    async def read_body(self, limit_bytes: int) -> bytes:
+        """Return the whole request body."""
+        head = self.head
+        if head.length is not None and head.length > limit_bytes:
+            raise BodyTooLarge(limit_bytes)
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            event = self._owner.http.next_event()
+            if event is None:
+                await self._fill_body()
+            elif isinstance(event, bytes):
+                parts.append(event)
+                size += len(event)
+                if size > limit_bytes:
+                    raise BodyTooLarge(limit_bytes)
+            elif event is End.REQUEST:
+                self.is_body_read = True
+                return parts[0] if len(parts) == 1 else b"".join(parts)
+            else:
+                raise InvalidRequest(str(event))
+
+    async def respond(self, status: int, lines: list[HeaderLine], body: bytes) -> None:
+        """Send a whole response in one write."""
+        lines = self._framed(status, lines, len(body))
+        if self._has_no_body(status):
+            body = b""
+        self._commit(status)
+        self.bytes_sent += len(body)
+        await self._owner.connection.send(encode_head(status, lines) + body)
+        self._has_ended = True
+
+    async def start(
+        self, status: int, lines: list[HeaderLine], length: int | None, first: bytes
+    ) -> None:
+        """Send a response head and the first piece of its body in one write."""
+        lines = self._framed(status, lines, length)
+        self._left = length
+        self._commit(status)
+        await self._owner.connection.send(encode_head(status, lines) + self._framed_piece(first))
+
+    async def write(self, data: bytes) -> None:
+        """Send more of the body."""
+        await self._owner.connection.send(self._framed_piece(data))
+
+    async def end(self) -> None:
+        """End the body; one shorter than declared breaks off instead."""
+        if self._left:
+            self.abort()
+            return
+        if self._is_chunked:
+            await self._owner.connection.send(LAST_CHUNK)
+        self._has_ended = True
+
+    def abort(self) -> None:
+        """Break the response off.
+
+        Without chunks or a length only a reset tells the client that something is missing.
+        """
+        connection = self._owner.connection
+        if self._is_chunked or self._left:
+            connection.close()
+        else:
+            connection.abort()
+
+    def _commit(self, status: int) -> None:
+        self.is_committed = True
+        self.status = status
+
+    def _framed_piece(self, data: bytes) -> bytes:
+        self.bytes_sent += len(data)
+        if self._left is not None:
+            self._left -= len(data)
+        return encode_chunk(data) if self._is_chunked else data
+
+    def _has_no_body(self, status: int) -> bool:
+        return self.head.method == b"HEAD" or status in _WITHOUT_BODY
+
+    def _framed(self, status: int, lines: list[HeaderLine], length: int | None) -> list[HeaderLine]:
+        """Return `lines` with our own framing and connection fields."""
+        head = self.head
+        described = None
+        if not _FRAMING.isdisjoint(dict(lines)):
+            # Fields of a body that is not sent are the backend's to say; others are ours.
+            described = next((line for line in lines if line[0] == b"content-length"), None)
+            lines = [line for line in lines if line[0] not in _FRAMING]
+        framed = lines.copy()
+        if self._has_no_body(status):
+            if described is not None:
+                framed.append(described)
+        elif length is not None:
+            framed.append((b"content-length", b"%d" % length))
+        elif not head.is_http_1_0:
+            self._is_chunked = True
+            framed.append((b"transfer-encoding", b"chunked"))
+        self._keeps_alive = (
+            head.keep_alive
+            and self.is_body_read
+            and not head.is_http_1_0
+            and not self._owner.state.is_draining
+        )
+        if not self._keeps_alive:
+            framed.append((b"connection", b"close"))
+        return framed
+
+    async def _fill_body(self) -> None:
+        owner = self._owner
+        if self.head.expects_continue:
+            self.head.expects_continue = False
+            await owner.connection.send(CONTINUE)
+        until = trio.current_time() + owner.state.idle_s
+        try:
+            data = await owner.connection.receive(until=until)
+        except ReceiveTimedOut:
+            raise RequestTimedOut from None
+        if not data:
+            raise ConnectionBroken
+        owner.http.feed(data)

@@ -1,0 +1,72 @@
+"""One request and its response, whatever HTTP version carries them."""
+
+from typing import Protocol
+
+import trio
+
+from vsr.gateway.request_scope import RequestScope
+from vsr.headers import HeaderLine
+from vsr.http.framing import RequestHead
+
+
+class Exchange(Protocol):
+    """What the handler gets from a connection: a head, a body to read, a response to write."""
+
+    head: RequestHead
+    life: trio.CancelScope
+    """Ends when the client is gone."""
+    scheme: bytes
+    protocol: str
+    is_committed: bool
+    """Whether the response head was sent: from then on nothing can be taken back."""
+    status: int
+    """Status that was sent, 0 before."""
+    bytes_sent: int
+    """Body bytes sent."""
+
+    def bind(self, scope: RequestScope | None) -> None:
+        """Let the connection end `scope` when the client leaves; None unbinds and disarms."""
+        ...
+
+    def end_at(self, at: float) -> None:
+        """Let the connection end the bound scope when the deadline `at` passes."""
+        ...
+
+    async def read_body(self, limit_bytes: int) -> bytes:
+        """Return the whole request body.
+
+        Raises:
+            BodyTooLarge: as soon as more than the limit is announced or has arrived.
+            InvalidRequest: its framing is broken.
+            RequestTimedOut: the client stopped sending.
+        """
+        ...
+
+    async def respond(self, status: int, lines: list[HeaderLine], body: bytes) -> None:
+        """Send a whole response; `lines` may hold a `content-length`, which is checked anew."""
+        ...
+
+    async def start(
+        self, status: int, lines: list[HeaderLine], length: int | None, first: bytes
+    ) -> None:
+        """Send a response head and the first piece of its body in one write.
+
+        Args:
+            status: final status.
+            lines: fields without framing.
+            length: of the whole body, None when it is not known.
+            first: not empty.
+        """
+        ...
+
+    async def write(self, data: bytes) -> None:
+        """Send more of the body, waiting as long as the client does not read."""
+        ...
+
+    async def end(self) -> None:
+        """End the body."""
+        ...
+
+    def abort(self) -> None:
+        """Break the response off visibly: the client must not take it for whole."""
+        ...

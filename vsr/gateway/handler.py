@@ -1,0 +1,290 @@
+"""Serves one request, from its head to its end in the log."""
+
+import logging
+import time
+from math import inf
+
+import attrs
+import trio
+
+from vsr.codec.usage import read_usage
+from vsr.deadline import Deadline
+from vsr.errors import DeadlineExceeded, NotServing, RoutingFailed, VsrError
+from vsr.gateway.auth import check_api_key
+from vsr.gateway.connection import H1Exchange
+from vsr.gateway.ingress import CLIENT_KEYS, ingress_headers
+from vsr.gateway.probes import answer_probe
+from vsr.gateway.request_scope import RequestScope
+from vsr.gateway.writer import render_error
+from vsr.network.port import NetworkError
+from vsr.resources.listener import Listener
+from vsr.routing.effect import render_immediate
+from vsr.routing.evidence import Evidence
+from vsr.routing.generation import ActiveGeneration, Generation
+from vsr.routing.outcome import Cause, Outcome, Terminal, Usage
+from vsr.routing.plan import Call, Plan
+from vsr.routing.ports import Admission, AdmitAll, Journal, UpstreamResponse
+from vsr.routing.request import Request
+from vsr.telemetry.access_log import AccessLine, AccessLog
+
+COLLECT_BYTES = 262_144
+"""Responses up to this length are sent whole, so that a backend that breaks off can still be
+answered for; longer ones and event streams pass through as they come."""
+_FIRST_ERROR = 400
+_NO_EVIDENCE = Evidence()
+_log = logging.getLogger("vsr.gateway")
+
+
+@attrs.define(eq=False)
+class Gateway:
+    """What all listeners' requests share."""
+
+    active: ActiveGeneration
+    access_log: AccessLog
+    admission: Admission = attrs.field(factory=AdmitAll)
+    is_draining: bool = False
+
+    def handler_for(self, listener: Listener) -> "ListenerHandler":
+        """Return the handler of one listener's connections."""
+        return ListenerHandler(self, listener.name)
+
+
+@attrs.frozen(eq=False)
+class ListenerHandler:
+    """Handles the requests of one listener."""
+
+    gateway: Gateway
+    listener_name: str
+
+    async def __call__(self, exchange: H1Exchange) -> None:
+        """Answer one request, whatever happens; only cancellation passes."""
+        gateway = self.gateway
+        generation = gateway.active.current
+        is_ready = generation is not None and not gateway.is_draining
+        probe = answer_probe(exchange.head, is_ready=is_ready)
+        if probe is not None:
+            await exchange.respond(*probe)
+            return
+        if generation is None:
+            await exchange.respond(*render_error(NotServing()))
+            return
+        listener = generation.listener(self.listener_name)
+        run = RequestRun(gateway, generation.lease(), listener, exchange)
+        try:
+            await run.serve()
+        finally:
+            run.finish()
+
+
+class RequestRun:
+    """One request under way; `serve` answers it and `finish` accounts for it, exactly once."""
+
+    def __init__(
+        self, gateway: Gateway, generation: Generation, listener: Listener, exchange: H1Exchange
+    ) -> None:
+        self.gateway = gateway
+        self.generation = generation
+        self.listener = listener
+        self.exchange = exchange
+        self.scope = RequestScope(exchange.life)
+        self.journal = Journal()
+        self.request: Request | None = None
+        self.plan: Plan | None = None
+        self.error: VsrError | None = None
+        self.usage: Usage | None = None
+        self.started_at = trio.current_time()
+        self.wall_ns = time.time_ns()
+        self.answered_at = 0.0
+        self.upstream_s: float | None = None
+        self.first_byte_s: float | None = None
+        self.is_complete = False
+
+    async def serve(self) -> None:
+        """Answer the request in its own nursery."""
+        exchange, scope = self.exchange, self.scope
+        exchange.bind(scope)
+        try:
+            async with trio.open_nursery() as tasks:
+                scope.work = tasks.cancel_scope
+                await self._serve(tasks)
+            if scope.work.cancelled_caught and scope.cause is Cause.DEADLINE:
+                await self._fail(DeadlineExceeded())
+        except Exception:  # noqa: BLE001  # the request boundary: a 500 and a traceback in the log
+            _log.exception("request failed")
+            await self._fail(RoutingFailed())
+        finally:
+            exchange.bind(None)
+
+    def finish(self) -> None:
+        """End the plan, write the log line, give the generation back."""
+        outcome = self._outcome()
+        try:
+            if self.plan is not None:
+                self.plan.finish(outcome)
+        except Exception:  # noqa: BLE001  # accounting must not take the connection down with it
+            _log.exception("settlement failed")
+        self.generation.release()
+        self.gateway.access_log.add(self._access_line(outcome))
+
+    async def _serve(self, tasks: trio.Nursery) -> None:
+        try:
+            request = await self._read_request()
+            self.plan = plan = await self.generation.engine.plan(request, tasks)
+            if plan.immediate is not None:
+                status, lines = render_immediate(plan.immediate)
+                await self.exchange.respond(status, lines, plan.immediate.body)
+                self.is_complete = True
+            elif plan.call is not None:
+                await self._relay(plan, plan.call)
+        except VsrError as error:
+            await self._fail(error)
+        except NetworkError:
+            self.scope.end(Cause.CLIENT_GONE)
+
+    async def _read_request(self) -> Request:
+        exchange, listener = self.exchange, self.listener
+        removed: frozenset[bytes] = frozenset()
+        if listener.api_keys:
+            check_api_key(exchange.head.lines, listener.api_keys)
+            removed = CLIENT_KEYS
+        body = await exchange.read_body(listener.max_body_bytes)
+        headers = ingress_headers(exchange.head, exchange.scheme, removed=removed)
+        self.request = request = Request(
+            method=exchange.head.method,
+            target=exchange.head.target,
+            headers=headers,
+            body=body,
+            id=headers.get(b"x-request-id").decode("latin-1"),
+            listener=listener.name,
+            received_at=self.started_at,
+        )
+        return request
+
+    async def _relay(self, plan: Plan, call: Call) -> None:
+        """Send the tail call and pass its response on."""
+        upstream, listener = self.generation.upstream, self.listener
+        cluster = upstream.cluster_for(call.route_key)
+        sent_at = trio.current_time()
+        deadline = Deadline.after(sent_at, cluster.total_s(listener.call_timeout_s))
+        if deadline.at != inf:
+            self.exchange.end_at(deadline.at)
+        response = await upstream.send(
+            call,
+            deadline=deadline,
+            idle_s=cluster.idle_s(listener.call_timeout_s),
+            journal=self.journal,
+        )
+        try:
+            self.answered_at = trio.current_time()
+            self.upstream_s = self.answered_at - sent_at
+            self.generation.engine.respond(plan, response.status, response.headers)
+            if _is_collected(response):
+                await self._send_whole(response)
+            else:
+                await self._send_as_it_comes(response)
+            self.is_complete = True
+        finally:
+            response.close()
+
+    async def _send_whole(self, response: UpstreamResponse) -> None:
+        body = response.take()
+        if not response.is_complete:
+            parts = [body]
+            while not response.is_complete:
+                parts.append(await response.receive())
+            body = b"".join(parts)
+        self._note_usage(response, body)
+        self.first_byte_s = self.answered_at - self.started_at
+        await self.exchange.respond(response.status, response.headers.lines, body)
+
+    async def _send_as_it_comes(self, response: UpstreamResponse) -> None:
+        exchange = self.exchange
+        piece = response.take() or await response.receive()
+        if not piece:
+            await exchange.respond(response.status, response.headers.lines, b"")
+            return
+        self.first_byte_s = trio.current_time() - self.started_at
+        await exchange.start(response.status, response.headers.lines, response.length, piece)
+        while not response.is_complete:
+            piece = await response.receive()
+            if piece:
+                await exchange.write(piece)
+        await exchange.end()
+
+    async def _fail(self, error: VsrError) -> None:
+        """Answer with `error`, or break off what has been sent in part."""
+        self.error = error
+        if self.exchange.is_committed:
+            self.exchange.abort()
+            return
+        await self.exchange.respond(*render_error(error))
+
+    def _note_usage(self, response: UpstreamResponse, body: bytes) -> None:
+        if response.status >= _FIRST_ERROR or self.plan is None or not self.plan.evidence.model:
+            return
+        found = read_usage(body)
+        if found is not None:
+            self.usage = Usage(found.prompt_tokens, found.completion_tokens)
+
+    def _outcome(self) -> Outcome:
+        cause, status = self.scope.cause, self.exchange.status or None
+        attempts = tuple(self.journal.attempts)
+        if isinstance(self.error, DeadlineExceeded):
+            return Outcome(Terminal.TIMED_OUT, Cause.DEADLINE, status, None, attempts)
+        if self.error is not None:
+            return Outcome(Terminal.FAILED, cause, status, None, attempts)
+        if not self.is_complete:
+            return Outcome(Terminal.CANCELLED, cause, status, None, attempts)
+        failed = status is not None and status >= _FIRST_ERROR
+        terminal = Terminal.FAILED if failed else Terminal.SUCCEEDED
+        return Outcome(terminal, None, status, self.usage, attempts)
+
+    def _access_line(self, outcome: Outcome) -> AccessLine:
+        exchange, head, request = self.exchange, self.exchange.head, self.request
+        evidence = self.plan.evidence if self.plan is not None else _NO_EVIDENCE
+        fields = head.fields
+        usage, cause = outcome.usage, outcome.cause
+        return AccessLine(
+            start_time=self.gateway.access_log.stamp(self.wall_ns),
+            method=head.method.decode("latin-1"),
+            path=head.target.decode("latin-1"),
+            protocol=exchange.protocol,
+            response_code=exchange.status,
+            bytes_received=head.length or 0,
+            bytes_sent=exchange.bytes_sent,
+            duration_ms=_ms(trio.current_time() - self.started_at),
+            upstream_service_time=None if self.upstream_s is None else _ms(self.upstream_s),
+            x_forwarded_for=fields.get(b"x-forwarded-for", b"").decode("latin-1"),
+            user_agent=fields.get(b"user-agent", b"").decode("latin-1"),
+            request_id=request.id if request is not None else "",
+            authority=head.authority.decode("latin-1"),
+            upstream_host=self.journal.upstream_host,
+            response_flags=self._flags(outcome),
+            outcome=outcome.terminal,
+            cause=cause,
+            attempts=len(outcome.attempts),
+            listener=self.listener.name,
+            recipe=evidence.recipe,
+            decision=evidence.decision,
+            model=evidence.model,
+            config_version=self.generation.version,
+            prompt_tokens=usage.prompt_tokens if usage is not None else None,
+            completion_tokens=usage.completion_tokens if usage is not None else None,
+            first_byte_ms=None if self.first_byte_s is None else _ms(self.first_byte_s),
+        )
+
+    def _flags(self, outcome: Outcome) -> str:
+        if outcome.cause is Cause.CLIENT_GONE:
+            return "DC"
+        return self.error.flag if self.error is not None else "-"
+
+
+def _is_collected(response: UpstreamResponse) -> bool:
+    if response.is_complete:
+        return True
+    return response.length is not None and response.length <= COLLECT_BYTES
+
+
+def _ms(seconds: float) -> float:
+    """Return milliseconds cut to three decimals (`round` costs ten times as much)."""
+    return int(seconds * 1e6) / 1e3

@@ -1,0 +1,85 @@
+"""From the client's head to the header list that routing sees."""
+
+import random
+from operator import itemgetter
+
+from vsr.headers import Headers
+from vsr.http.framing import HOP_BY_HOP, RequestHead
+
+_PROXY_CONTROL = frozenset(
+    b"x-envoy-" + name
+    for name in (
+        b"internal",
+        b"retriable-status-codes",
+        b"retriable-header-names",
+        b"retry-on",
+        b"retry-grpc-on",
+        b"max-retries",
+        b"upstream-alt-stat-name",
+        b"upstream-rq-timeout-ms",
+        b"upstream-rq-per-try-timeout-ms",
+        b"upstream-rq-timeout-alt-response",
+        b"upstream-stream-duration-ms",
+        b"expected-rq-timeout-ms",
+        b"force-trace",
+        b"ip-tags",
+        b"original-url",
+        b"hedge-on-per-try-timeout",
+    )
+)
+"""Control headers that Envoy strips from requests that are not internal."""
+_INTERNAL = frozenset(
+    {
+        b"x-vsr-internal-auth",
+        b"x-vsr-looper-request",
+        b"x-vsr-looper-secret",
+        b"x-vsr-looper-iteration",
+        b"x-vsr-looper-decision",
+        b"x-vsr-fusion-depth",
+        b"x-vsr-selected-recipe",
+    }
+)
+_STRIPPED = HOP_BY_HOP | _PROXY_CONTROL | _INTERNAL | {b"host"}
+_IDENTITY = b"x-authz-"
+CLIENT_KEYS = frozenset({b"authorization", b"api-key"})
+"""Where a client's own key for this listener stands."""
+
+_UUID_MASK = ~((0xF << 76) | (0x3 << 62))
+_UUID_MARKS = (0x4 << 76) | (0x2 << 62)
+_by_name = itemgetter(0)
+
+
+def ingress_headers(
+    head: RequestHead, scheme: bytes, *, removed: frozenset[bytes] = frozenset()
+) -> Headers:
+    """Return the header list of a request: pseudo-headers, then the rest sorted by name.
+
+    Internal, proxy-control and identity fields are gone, whoever sent them; `removed` are further
+    names to drop. `x-forwarded-proto` and `x-request-id` are added when absent.
+    Source: the reference's ingress rules.
+    """
+    stripped = _STRIPPED
+    if removed or head.dropped is not HOP_BY_HOP:
+        stripped = _STRIPPED | removed | head.dropped
+    kept = [line for line in head.lines if line[0] not in stripped and line[0][:8] != _IDENTITY]
+    kept.sort(key=_by_name)
+    fields = head.fields
+    if b"x-forwarded-proto" not in fields:
+        kept.append((b"x-forwarded-proto", scheme))
+    if b"x-request-id" not in fields:
+        kept.append((b"x-request-id", _new_request_id()))
+    kept[:0] = (
+        (b":method", head.method),
+        (b":path", head.target),
+        (b":authority", head.authority),
+        (b":scheme", scheme),
+    )
+    return Headers(kept)
+
+
+def _new_request_id() -> bytes:
+    """Return a random UUID, version 4: an identifier, not a secret."""
+    # 122 random bits between the version, 4, and the variant, binary 10.
+    bits = random.getrandbits(128) & _UUID_MASK | _UUID_MARKS
+    digits = f"{bits:032x}"
+    return (f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}").encode()

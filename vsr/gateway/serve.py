@@ -1,0 +1,145 @@
+"""Listeners: accept connections, serve each on a task of its own, drain."""
+
+from collections.abc import Callable, Sequence
+
+import attrs
+import trio
+
+from vsr.gateway.connection import H1Connection, Handler
+from vsr.gateway.handler import Gateway
+from vsr.network.port import ConnectionBroken, Network
+from vsr.network.port import Listener as BoundListener
+from vsr.network.timers import LazyTimers
+from vsr.resources.listener import Listener
+
+DRAIN_GRACE_S = 25.0
+"""What requests under way get to finish in a drain. Source: the reference's shutdown."""
+_FORCED_END_S = 2.0
+
+
+@attrs.define(eq=False)
+class ListenerServer:
+    """One listener with its open connections."""
+
+    resource: Listener
+    bound: BoundListener
+    handler: Handler
+    timers: LazyTimers
+    on_empty: Callable[[], None]
+    connections: set[H1Connection] = attrs.field(factory=set)
+    is_draining: bool = False
+    _slot_freed: trio.Event = attrs.field(factory=trio.Event)
+
+    @property
+    def idle_s(self) -> float:
+        """Return how long a connection may be silent between requests."""
+        return self.resource.connection_idle_s
+
+    async def accept_forever(self, tasks: trio.Nursery) -> None:
+        """Accept until closed; beyond the connection limit clients wait in the accept queue."""
+        while True:
+            while len(self.connections) >= self.resource.max_connections:
+                self._slot_freed = trio.Event()
+                await self._slot_freed.wait()
+            try:
+                connection = await self.bound.accept()
+            except ConnectionBroken:
+                return
+            served = H1Connection(connection, self, self.handler)
+            self.connections.add(served)
+            tasks.start_soon(self._serve, served)
+
+    def drain(self) -> None:
+        """Refuse new connections and let every open one end with its current request."""
+        self.is_draining = True
+        self.bound.close()
+        for connection in list(self.connections):
+            connection.drain()
+
+    def force_end(self) -> None:
+        """End every open connection."""
+        for connection in list(self.connections):
+            connection.force_end()
+
+    async def _serve(self, served: H1Connection) -> None:
+        try:
+            await served.serve()
+        finally:
+            self.connections.discard(served)
+            self._slot_freed.set()
+            if not self.connections:
+                self.on_empty()
+
+
+class Server:
+    """All listeners of standalone mode."""
+
+    def __init__(self, network: Network, gateway: Gateway) -> None:
+        self._network = network
+        self._gateway = gateway
+        self._timers = LazyTimers()
+        self._listeners: list[ListenerServer] = []
+        self._emptied = trio.Event()
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """Return the bound port of every listener by name."""
+        return {server.resource.name: server.bound.port for server in self._listeners}
+
+    @property
+    def open_connections(self) -> int:
+        """Return how many client connections are open."""
+        return sum(len(server.connections) for server in self._listeners)
+
+    async def bind(self, listeners: Sequence[Listener]) -> None:
+        """Bind every listener.
+
+        Raises:
+            OSError: an address cannot be bound; what was bound before is closed again.
+        """
+        try:
+            for resource in listeners:
+                bound = await self._network.listen(resource.address, resource.port)
+                self._listeners.append(self._new_server(resource, bound))
+        except BaseException:
+            for server in self._listeners:
+                server.bound.close()
+            raise
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve until drained: returns once listeners and connections are closed."""
+        async with trio.open_nursery() as timing:
+            timing.start_soon(self._timers.run)
+            async with trio.open_nursery() as tasks:
+                for server in self._listeners:
+                    tasks.start_soon(server.accept_forever, tasks)
+                task_status.started()
+            timing.cancel_scope.cancel(reason="no connections left")
+
+    async def drain(self, grace_s: float = DRAIN_GRACE_S) -> None:
+        """Stop accepting, let requests finish for `grace_s`, then end them.
+
+        Bounded: a client that never reads is cut off with the rest.
+        """
+        self._gateway.is_draining = True
+        for server in self._listeners:
+            server.drain()
+        with trio.move_on_after(grace_s):
+            await self._wait_until_empty()
+            return
+        for server in self._listeners:
+            server.force_end()
+        with trio.move_on_after(_FORCED_END_S):
+            await self._wait_until_empty()
+
+    def _new_server(self, resource: Listener, bound: BoundListener) -> ListenerServer:
+        handler = self._gateway.handler_for(resource)
+        return ListenerServer(resource, bound, handler, self._timers, self._tell_empty)
+
+    async def _wait_until_empty(self) -> None:
+        while self.open_connections:
+            self._emptied = trio.Event()
+            await self._emptied.wait()
+
+    def _tell_empty(self) -> None:
+        self._emptied.set()

@@ -1,0 +1,27 @@
+"""Responses that the gateway makes itself."""
+
+from vsr.codec.error_body import openai_error
+from vsr.errors import InvalidRequest, UpstreamFailure, VsrError
+from vsr.headers import HeaderLine
+from vsr.http.h1_server import encode_head
+
+_JSON = (b"content-type", b"application/json")
+_TEXT = (b"content-type", b"text/plain")
+
+
+def render_error(error: VsrError) -> tuple[int, list[HeaderLine], bytes]:
+    """Return status, fields and body for an error.
+
+    A failure of the routed call is a local reply with Envoy's status and text; everything else is
+    JSON in the client's protocol.
+    """
+    if isinstance(error, UpstreamFailure):
+        return error.status, [_TEXT, *error.headers], str(error).encode()
+    return error.status, [_JSON, *error.headers], openai_error(error)
+
+
+def refusal(status: int, reason: str) -> bytes:
+    """Return the whole response to a request that cannot even be read; the connection closes."""
+    body = openai_error(InvalidRequest(reason, code="bad_request"))
+    lines = [_JSON, (b"content-length", b"%d" % len(body)), (b"connection", b"close")]
+    return encode_head(status, lines) + body

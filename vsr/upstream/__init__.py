@@ -1,0 +1,1 @@
+"""Clusters at run time: connections, attempts, local replies."""

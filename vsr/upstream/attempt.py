@@ -1,0 +1,181 @@
+"""One try of a call at one endpoint: the request out, the response head in."""
+
+from math import inf
+
+import attrs
+import trio
+
+from vsr.errors import DeadlineExceeded, UpstreamFailure, UpstreamProtocolError, UpstreamReset
+from vsr.headers import HeaderLine, Headers
+from vsr.http.framing import FramingError
+from vsr.http.h1_client import encode_request
+from vsr.network.port import ConnectionBroken, ReceiveTimedOut
+from vsr.resources.cluster import Cluster, Endpoint
+from vsr.routing.outcome import Attempt, TransportFact
+from vsr.routing.ports import Journal
+from vsr.upstream.pool import Pool, PooledConnection
+
+_ONE_WRITE_BYTES = 65_536
+"""Up to this size head and body leave in one write; beyond it joining costs more than a call."""
+
+
+@attrs.frozen
+class WireRequest:
+    """A call as it leaves for any endpoint of its cluster."""
+
+    method: bytes
+    target: bytes
+    lines: list[HeaderLine]
+    body: bytes
+
+
+class Response:
+    """A backend's response whose head has arrived; see `routing.ports.UpstreamResponse`."""
+
+    __slots__ = ("_idle_s", "_is_closed", "_pool", "_pooled", "fact", "headers", "length", "status")
+
+    def __init__(self, pool: Pool, pooled: PooledConnection, idle_s: float | None) -> None:
+        head = pooled.http.head
+        assert head is not None  # noqa: S101  # the caller waited for it
+        self._pool = pool
+        self._pooled = pooled
+        self._idle_s = idle_s
+        self._is_closed = False
+        self.status = head.status
+        self.headers = Headers(head.lines)
+        self.length = head.length
+        self.fact = TransportFact.HEAD_RECEIVED
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether the whole body has been taken."""
+        http = self._pooled.http
+        return http.is_complete and not http.has_body_waiting
+
+    def take(self) -> bytes:
+        """Return the body bytes that have arrived already, maybe none, without waiting."""
+        return self._pooled.http.take()
+
+    async def receive(self) -> bytes:
+        """Return the next body bytes, empty at the end."""
+        pooled = self._pooled
+        http = pooled.http
+        while not http.has_body_waiting and not http.is_complete:
+            until = inf if self._idle_s is None else trio.current_time() + self._idle_s
+            try:
+                data = await pooled.connection.receive(until=until)
+                if data:
+                    http.feed(data)
+                else:
+                    http.feed_end()
+            except ReceiveTimedOut:
+                raise DeadlineExceeded from None
+            except ConnectionBroken:
+                raise UpstreamProtocolError("connection reset inside the response body") from None
+            except FramingError as fault:
+                raise UpstreamProtocolError(str(fault)) from None
+        if http.is_complete:
+            self.fact = TransportFact.BODY_RECEIVED
+        return http.take()
+
+    def close(self) -> None:
+        """Give the connection back if the response is complete, else drop it at once."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        http = self._pooled.http
+        if http.is_complete and http.is_reusable and not http.has_body_waiting:
+            self._pool.release(self._pooled)
+        else:
+            self._pool.drop(self._pooled)
+
+
+async def try_endpoint(
+    request: WireRequest,
+    cluster: Cluster,
+    endpoint: Endpoint,
+    pool: Pool,
+    *,
+    idle_s: float | None,
+    journal: Journal,
+) -> Response:
+    """Send `request` to `endpoint` and wait for the response head.
+
+    Whatever happens, the attempt is in the journal with its last transport fact.
+
+    Raises:
+        UpstreamFailure: no response head came.
+    """
+
+    def note(fact: TransportFact, status: int | None, error: str = "") -> None:
+        journal.attempts.append(Attempt(cluster.name, endpoint.name, fact, status, error))
+
+    try:
+        pooled = await pool.acquire(endpoint)
+    except BaseException as error:
+        note(TransportFact.NOT_CONNECTED, None, _code(error))
+        raise
+    exchange = _Exchange(pooled)
+    try:
+        await exchange.run(request, endpoint)
+    except BaseException as error:
+        pool.drop(pooled)
+        note(exchange.fact, None, _code(error))
+        raise
+    response = Response(pool, pooled, idle_s)
+    note(TransportFact.HEAD_RECEIVED, response.status)
+    return response
+
+
+def _code(error: BaseException) -> str:
+    """Return the word for `error` in the journal; what is not a failure ended the attempt."""
+    return error.code if isinstance(error, UpstreamFailure) else "cancelled"
+
+
+@attrs.define
+class _Exchange:
+    """Writes one request and reads one head, keeping the last transport fact."""
+
+    pooled: PooledConnection
+    fact: TransportFact = TransportFact.CONNECTED
+
+    async def run(self, request: WireRequest, endpoint: Endpoint) -> None:
+        http = self.pooled.http
+        http.begin(is_head_request=request.method == b"HEAD")
+        try:
+            await self._write(request, endpoint)
+        except ConnectionBroken:
+            # The backend may have answered before it had read everything.
+            await self._read_head()
+            return
+        self.fact = TransportFact.REQUEST_WRITTEN
+        await self._read_head()
+
+    async def _write(self, request: WireRequest, endpoint: Endpoint) -> None:
+        head, body = encode_request(
+            request.method,
+            request.target,
+            endpoint.authority.encode(),
+            request.lines,
+            request.body,
+        )
+        self.fact = TransportFact.REQUEST_PARTLY_WRITTEN
+        send = self.pooled.connection.send
+        if len(body) <= _ONE_WRITE_BYTES:
+            await send(head + body)
+            return
+        await send(head)
+        await send(body)
+
+    async def _read_head(self) -> None:
+        connection, http = self.pooled.connection, self.pooled.http
+        while http.head is None:
+            try:
+                data = await connection.receive()
+                if not data:
+                    raise UpstreamReset
+                http.feed(data)
+            except ConnectionBroken:
+                raise UpstreamReset from None
+            except FramingError as fault:
+                raise UpstreamProtocolError(str(fault)) from None

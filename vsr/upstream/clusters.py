@@ -1,0 +1,148 @@
+"""The clusters of one configuration at run time: where a call goes and what it looks like there."""
+
+import random
+import ssl
+from collections.abc import Callable, Mapping
+
+import attrs
+
+from vsr.deadline import Deadline
+from vsr.errors import NoHealthyEndpoint
+from vsr.http.framing import HOP_BY_HOP
+from vsr.network.port import Network
+from vsr.resources.cluster import Cluster
+from vsr.resources.snapshot import Snapshot
+from vsr.routing.plan import Call
+from vsr.routing.ports import Journal
+from vsr.upstream.attempt import Response, WireRequest, try_endpoint
+from vsr.upstream.dialer import DomainDialer, SecurityDomain
+from vsr.upstream.policy.balancer import RoundRobin
+from vsr.upstream.pool import Pool
+
+_DROPPED = HOP_BY_HOP | {
+    b"trailer",
+    b"expect",
+    b"host",
+    b"content-length",
+    b":method",
+    b":path",
+    b":authority",
+    b":scheme",
+    b"x-vsr-looper-request",
+    b"x-vsr-looper-secret",
+    b"x-vsr-looper-decision",
+    b"x-vsr-looper-iteration",
+    b"x-authz-user-id",
+    b"x-authz-user-groups",
+}
+"""What never reaches a backend as the client sent it. Source: the reference's upstream layer."""
+
+
+@attrs.define(eq=False)
+class RuntimeCluster:
+    """One cluster with its balancer and the pool of its security domain."""
+
+    cluster: Cluster
+    pool: Pool
+    balancer: RoundRobin
+    dropped: frozenset[bytes]
+
+    def wire_request(self, call: Call, *, is_default: bool) -> WireRequest:
+        """Return `call` as this cluster's backends get it."""
+        headers = call.headers
+        dropped = self.dropped
+        lines = [line for line in headers.lines if line[0] not in dropped]
+        lines.extend(self.cluster.route_headers)
+        target = headers.get(b":path")
+        if is_default and self.cluster.base_path:
+            target = _with_base_path(target, self.cluster.base_path.encode())
+        return WireRequest(headers.get(b":method"), target, lines, call.body)
+
+
+class Clusters:
+    """Implements `routing.ports.Upstream`; pools are shared by clusters of one security domain."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        network: Network,
+        rng: random.Random,
+        tls_context: Callable[[], ssl.SSLContext],
+    ) -> None:
+        self._pools: dict[SecurityDomain, Pool] = {}
+        self._by_name: Mapping[bytes, RuntimeCluster] = {
+            cluster.name.encode(): RuntimeCluster(
+                cluster,
+                self._pool_for(SecurityDomain.of(cluster), network, tls_context),
+                RoundRobin(cluster.endpoints, rng),
+                frozenset(_DROPPED | {name for name, _ in cluster.route_headers}),
+            )
+            for cluster in snapshot.clusters
+        }
+        self._default = next(iter(self._by_name.values()), None)
+
+    @property
+    def connections_in_use(self) -> int:
+        """Return how many backend connections carry a request."""
+        return sum(pool.in_use for pool in self._pools.values())
+
+    @property
+    def idle_connections(self) -> int:
+        """Return how many backend connections wait for use."""
+        return sum(pool.idle for pool in self._pools.values())
+
+    def cluster_for(self, route_key: bytes) -> Cluster:
+        """Return the named cluster, or the default one."""
+        return self._find(route_key).cluster
+
+    async def send(
+        self, call: Call, *, deadline: Deadline, idle_s: float | None, journal: Journal
+    ) -> Response:
+        """Send `call` to one endpoint of its cluster; see `routing.ports.Upstream`.
+
+        Retries, fallback, breakers and ejection are decided here, around `try_endpoint`, once the
+        policies exist; the order is the reference's: admit, pick, attempt, record, decide.
+        """
+        del deadline  # the request's scope ends the first attempt; retries will look at it
+        runtime = self._find(call.route_key)
+        request = runtime.wire_request(call, is_default=call.route_key not in self._by_name)
+        endpoint = runtime.balancer.pick()
+        if endpoint is None:
+            raise NoHealthyEndpoint
+        response = await try_endpoint(
+            request, runtime.cluster, endpoint, runtime.pool, idle_s=idle_s, journal=journal
+        )
+        journal.upstream_host = f"{endpoint.host}:{endpoint.port}"
+        return response
+
+    def close(self) -> None:
+        """Close idle connections; those in use close with their response."""
+        for pool in self._pools.values():
+            pool.close()
+
+    def _find(self, route_key: bytes) -> RuntimeCluster:
+        found = self._by_name.get(route_key, self._default)
+        if found is None:
+            raise NoHealthyEndpoint
+        return found
+
+    def _pool_for(
+        self,
+        domain: SecurityDomain,
+        network: Network,
+        tls_context: Callable[[], ssl.SSLContext],
+    ) -> Pool:
+        pool = self._pools.get(domain)
+        if pool is None:
+            pool = self._pools[domain] = Pool(DomainDialer(domain, network, tls_context))
+        return pool
+
+
+def _with_base_path(target: bytes, base_path: bytes) -> bytes:
+    """Return `target` with its `/v1` segment replaced; `/v1beta` and the rest stay.
+
+    Source: the reference's default route.
+    """
+    if target == b"/v1" or target.startswith((b"/v1/", b"/v1?")):
+        return base_path + target[3:]
+    return target

@@ -1,0 +1,1 @@
+"""Pure upstream policies: no clock, no socket, no task."""

@@ -1,0 +1,93 @@
+"""Idle backend connections of one security domain, newest first."""
+
+import attrs
+
+from vsr.http.h1_client import ClientConnection
+from vsr.network.port import Connection
+from vsr.resources.cluster import Endpoint
+from vsr.routing.ports import Dialer
+
+MAX_IDLE_PER_HOST = 1024
+"""Idle connections kept per host and port. Source: the reference's upstream layer."""
+
+
+@attrs.define(eq=False)
+class PooledConnection:
+    """A backend connection and the HTTP state on it."""
+
+    key: tuple[str, int]
+    connection: Connection
+    http: ClientConnection = attrs.field(factory=ClientConnection)
+
+    def close(self) -> None:
+        """Drop the connection at once."""
+        self.connection.close()
+
+
+@attrs.define(eq=False)
+class Pool:
+    """Hands out connections and takes them back; every change is one synchronous step."""
+
+    dialer: Dialer
+    in_use: int = attrs.field(default=0, init=False)
+    _idle: dict[tuple[str, int], list[PooledConnection]] = attrs.field(factory=dict, init=False)
+    _is_closed: bool = attrs.field(default=False, init=False)
+
+    @property
+    def idle(self) -> int:
+        """Return how many connections wait for use."""
+        return sum(len(connections) for connections in self._idle.values())
+
+    async def acquire(self, endpoint: Endpoint) -> PooledConnection:
+        """Return a connection to `endpoint` that is open and silent; `release` or `drop` it.
+
+        Raises:
+            UpstreamConnectFailure, NoHealthyEndpoint: see `Dialer.dial`.
+        """
+        key = (endpoint.host, endpoint.port)
+        waiting = self._idle.get(key)
+        while waiting:
+            pooled = waiting.pop()
+            pooled.connection.on_gone = None
+            if pooled.connection.is_idle():
+                self.in_use += 1
+                return pooled
+            pooled.close()
+        connection = await self.dialer.dial(endpoint)
+        self.in_use += 1
+        return PooledConnection(key, connection)
+
+    def release(self, pooled: PooledConnection) -> None:
+        """Take back a connection whose response is complete."""
+        self.in_use -= 1
+        waiting = self._idle.setdefault(pooled.key, [])
+        connection = pooled.connection
+        if self._is_closed or connection.is_gone or len(waiting) >= MAX_IDLE_PER_HOST:
+            connection.close()
+            return
+        connection.on_gone = _Forget(waiting, pooled)
+        waiting.append(pooled)
+
+    def drop(self, pooled: PooledConnection) -> None:
+        """Close a connection that is in use."""
+        self.in_use -= 1
+        pooled.close()
+
+    def close(self) -> None:
+        """Close the idle connections; those in use close when they come back."""
+        self._is_closed = True
+        for waiting in self._idle.values():
+            while waiting:
+                waiting.pop().close()
+
+
+@attrs.frozen(eq=False)
+class _Forget:
+    """Closes an idle connection when its backend does."""
+
+    waiting: list[PooledConnection]
+    pooled: PooledConnection
+
+    def __call__(self) -> None:
+        self.waiting.remove(self.pooled)
+        self.pooled.close()
