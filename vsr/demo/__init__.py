@@ -1,0 +1,1 @@
+"""Embedded model servers with scripted replies and faults."""
