@@ -2,11 +2,10 @@
 
 from math import inf
 
-import attrs
+import msgspec
 
 
-@attrs.frozen
-class Deadline:
+class Deadline(msgspec.Struct, frozen=True):
     """An absolute deadline; retries, fallbacks and graph nodes share it and never extend it.
 
     `at` is monotonic seconds on the clock of the event loop; infinity means no deadline.

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import attrs
 import msgspec
 
 from vsr.codec.chat_facts import ChatFacts, read_facts
@@ -23,8 +22,7 @@ _KINDS = {'"': "String", "t": "True", "f": "False", "n": "Null", "{": "JSON", "[
 """The reference's name of a JSON value's type, by its first byte; all others are numbers."""
 
 
-@attrs.define
-class ChatRequest:
+class ChatRequest(msgspec.Struct):
     """One request; what lies behind a member is decoded when first asked for, and once.
 
     Every property may raise `InvalidRequest`: a string that is not UTF-8 shows only when read.

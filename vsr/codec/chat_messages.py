@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-import attrs
 import msgspec
 
 from vsr.codec.strict_json import NULL, decode
@@ -37,8 +36,7 @@ class Part(msgspec.Struct):
 Content = str | Sequence[Part] | Part | None
 
 
-@attrs.define
-class Conversation:
+class Conversation(msgspec.Struct):
     """Messages, each with its content, and the tools declared for them."""
 
     messages: list[Message]

@@ -5,7 +5,6 @@ Source: the reference's routing rules, "Context token count".
 
 from collections.abc import Mapping
 
-import attrs
 import msgspec
 
 from vsr.codec.chat_messages import (
@@ -36,8 +35,7 @@ _STRUCTURED_MEMBERS = ("tool_choice", "function_call", "response_format")
 _RESERVE_MEMBERS = ("max_completion_tokens", "max_tokens")
 
 
-@attrs.define
-class EnvelopeSize:
+class EnvelopeSize(msgspec.Struct):
     """What a request's parts weigh; `tokens` is the floor of its token count."""
 
     text_bytes: int = 0

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 
-import attrs
 import msgspec
 
 from vsr.codec.strict_json import decode, invalid_json
@@ -19,8 +18,7 @@ _END = re.compile(rb"[ \t\n\r]*}[ \t\n\r]*\Z")
 _EMPTY = re.compile(rb"[ \t\n\r]*{[ \t\n\r]*}[ \t\n\r]*\Z")
 
 
-@attrs.define
-class Envelope:
+class Envelope(msgspec.Struct):
     """A JSON object as it came; reading a member decodes nothing inside it."""
 
     body: bytes
@@ -43,6 +41,11 @@ class Envelope:
         """
         spans = self._spans
         if spans is None:
+            if len(changes) == 1:
+                [(name, value)] = changes.items()
+                if name in self.members:
+                    start, end = _compact_span(self.members, name)
+                    return b"".join((self.body[:start], value, self.body[end:]))
             spans = self._spans = _compact_spans(self.members)
         body = memoryview(self.body)  # whose slices don't copy
         pieces: list[bytes | memoryview] = []
@@ -80,6 +83,18 @@ def open_envelope(body: bytes) -> Envelope:
     if least_bytes == len(body):
         return Envelope(body, members)
     return Envelope(body, members, _walk(body, members))
+
+
+def _compact_span(members: Mapping[str, msgspec.Raw], wanted: str) -> Span:
+    """Return one member's span in such a body as `_compact_spans` reads."""
+    at = 1
+    for name, value in members.items():
+        start = at + len(name) + 3
+        at = start + len(value)
+        if name == wanted:
+            return start, at
+        at += 1
+    raise KeyError(wanted)
 
 
 def _compact_spans(members: Mapping[str, msgspec.Raw]) -> dict[str, Span]:

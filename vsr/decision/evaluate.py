@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import attrs
+import msgspec
 
 from vsr.codec.chat import ChatRequest
 from vsr.decision.rules import Matcher, Matches, RuleMatch, compile_rule, leaves
@@ -12,15 +13,14 @@ from vsr.registry import Registry
 from vsr.resources.program import Decision, Program, Strategy
 
 
-@attrs.frozen
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """What a program says of a request."""
 
     decision: Decision | None = None
     confidence: float = 0.0
     matched_rules: tuple[str, ...] = ()
     """Labels `type:name` that the decision holds by."""
-    signals: dict[str, list[str]] = attrs.Factory(dict)
+    signals: dict[str, list[str]] = {}
     """Signal type -> names of the rules that matched, in configuration order."""
 
 

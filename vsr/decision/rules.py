@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import assert_never
 
-import attrs
+import msgspec
 
 from vsr.resources.program import And, Leaf, Not, Or, Rule
 
@@ -11,8 +11,7 @@ Matches = Mapping[str, float]
 """Confidence of each signal rule that matched, by its label `type:name`."""
 
 
-@attrs.frozen
-class RuleMatch:
+class RuleMatch(msgspec.Struct, frozen=True):
     """A rule that holds."""
 
     confidence: float

@@ -14,7 +14,7 @@ from vsr.graph.nodes.node import Node
 from vsr.headers import Headers
 from vsr.registry import Registry
 from vsr.resources.snapshot import Snapshot
-from vsr.routing.effect import ImmediateResponse, apply_body, apply_headers
+from vsr.routing.effect import UNCHANGED, ImmediateResponse, applied, apply_body, apply_headers
 from vsr.routing.plan import Call, Plan, Settlement
 from vsr.routing.ports import Tasks
 from vsr.routing.request import Request
@@ -79,37 +79,31 @@ def compile_engine(
 
 
 async def _plan(session: RoutingSession, request: Request) -> Plan:
-    headers = request.headers.copy()
-    effect = session.request_headers()
-    if effect.immediate is not None:
-        return _answer(session, effect.immediate)
-    apply_headers(headers, effect)
-    body = request.body
-    is_rerouted = False
-    if body or session.endpoint is Endpoint.CHAT:
-        effect = await session.request_body()
-        if effect.immediate is not None:
-            return _answer(session, effect.immediate)
-        apply_headers(headers, effect)
-        body = apply_body(headers, body, effect)
-        is_rerouted = effect.clear_route_cache and bool(effect.edits or effect.removes)
+    first = session.request_headers()
+    if first.immediate is not None:
+        return _answer(session, first.immediate)
+    second = UNCHANGED
+    if request.body or session.endpoint is Endpoint.CHAT:
+        second = await session.request_body()
+        if second.immediate is not None:
+            return _answer(session, second.immediate)
+    headers, target = applied(request.headers, request.target, first, second)
+    body = apply_body(headers, request.body, second)
+    is_rerouted = first.reroutes or second.reroutes
     # Without a cleared route cache the client's own header stands, as it would in Envoy.
     route_key = (headers if is_rerouted else request.headers).get(_ROUTE_KEY)
     if session.tail is None:
         await session.hand_out(route_key.decode("latin-1"))
-    return _send(session, Call(headers, body, route_key))
+    call = Call(request.method, target, headers, body, route_key)
+    return _send(session, call)
 
 
 def _answer(session: RoutingSession, immediate: ImmediateResponse) -> Plan:
-    settlement = Settlement()
-    settlement.on_finish(session.finish)
-    return Plan(session, session.evidence(), settlement, immediate=immediate)
+    return Plan(session, Settlement(session.finish), immediate=immediate)
 
 
 def _send(session: RoutingSession, call: Call) -> Plan:
-    settlement = Settlement()
-    settlement.on_finish(session.finish)
     if session.tail is not None:
         call.model = session.tail.model
         call.spend = session.budget
-    return Plan(session, session.evidence(), settlement, call=call)
+    return Plan(session, Settlement(session.finish), call=call)

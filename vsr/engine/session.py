@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import attrs
+import msgspec
 
 from vsr.codec.chat import ChatRequest, read_chat
 from vsr.codec.error_body import openai_error
@@ -41,6 +42,12 @@ _HYGIENE = Effect(removes=INTERNAL_HEADERS, edits=(HeaderEdit(b"accept-encoding"
 _JSON = HeaderEdit(b"content-type", b"application/json")
 
 
+class _Opaque(msgspec.Struct):
+    """The prompt of a request that routing does not read; a byte is at most one token."""
+
+    token_count: int
+
+
 @attrs.frozen
 class Settings:
     """What all sessions of one configuration share."""
@@ -53,8 +60,7 @@ class Settings:
     """Monotonic seconds."""
 
 
-@attrs.define
-class RoutingSession:
+class RoutingSession(msgspec.Struct):
     """Implements `routing.session.Session` for one request."""
 
     settings: Settings
@@ -69,7 +75,10 @@ class RoutingSession:
     _context: NodeContext | None = None
     _latency_s: float = 0.0
 
-    wants_response_body = False
+    @property
+    def wants_response_body(self) -> bool:
+        """Return False: no plugin of this version reads it."""
+        return False
 
     def request_headers(self) -> Effect:
         """Check method and path; answer the model list."""
@@ -110,7 +119,7 @@ class RoutingSession:
             budget=Budget(),
             ledger=Ledger(),
             params={"model": model},
-            prompt_bound_tokens=self._token_count,
+            prompt=self._chat or _Opaque(len(self.request.body)),
         )
         result = await execute(self.settings.plain, self._context)
         if isinstance(result, TailCall):
@@ -165,9 +174,6 @@ class RoutingSession:
     def close(self) -> None:
         """End the session; a call that nobody made counts as failed."""
         self.finish(Outcome(Terminal.FAILED))
-
-    def _token_count(self) -> int:
-        return self._chat.token_count if self._chat is not None else len(self.request.body)
 
     def _is_debugging(self) -> bool:
         return self.request.headers.get(b"x-vsr-debug").strip().lower() == b"true"

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from math import inf
 from typing import Protocol
 
-import attrs
 import trio
 
 from vsr.errors import BodyTooLarge, InvalidRequest, RequestTimedOut
@@ -67,6 +66,8 @@ class H1Connection:
         self.scope: RequestScope | None = None
         """Of the request under way."""
         self.deadline = Timer(self._deadline_passed)
+        self.now = trio.lowlevel.current_clock().current_time
+        """Monotonic seconds, without a look-up of the running loop each time."""
         self._handler = handler
         self._is_waiting = False
         self._head_until = inf
@@ -137,7 +138,7 @@ class H1Connection:
         self._is_waiting = self.http.is_between_requests
         if self._is_waiting and self.state.is_draining:
             return False
-        now = trio.current_time()
+        now = self.now()
         if self._is_waiting:
             until = now + self.state.idle_s
         else:
@@ -159,7 +160,7 @@ class H1Connection:
         Closing with unread data resets the connection, and a reset may overtake the answer.
         """
         self.connection.shutdown_send()
-        until = trio.current_time() + _LINGER_S
+        until = self.now() + _LINGER_S
         left = _LINGER_BYTES
         while left > 0:
             data = await self.connection.receive(until=until)
@@ -168,26 +169,25 @@ class H1Connection:
             left -= len(data)
 
 
-@attrs.define(eq=False)
 class H1Exchange:
     """One request on an HTTP/1.1 connection; see `vsr.gateway.exchange.Exchange`."""
 
-    _owner: H1Connection
-    head: RequestHead
-    is_committed: bool = attrs.field(default=False, init=False)
-    is_body_read: bool = attrs.field(init=False)
-    status: int = attrs.field(default=0, init=False)
-    bytes_sent: int = attrs.field(default=0, init=False)
-    _is_chunked: bool = attrs.field(default=False, init=False)
-    _left: int | None = attrs.field(default=None, init=False)
-    """Bytes of a declared length that are still to be sent."""
-    _has_ended: bool = attrs.field(default=False, init=False)
-    _keeps_alive: bool = attrs.field(default=False, init=False)
-
     scheme = b"http"
+    # Defaults stand on the class: an exchange is made per request, and most stay as they are.
+    is_committed = False
+    status = 0
+    bytes_sent = 0
+    _is_chunked = False
+    _left: int | None = None
+    """Bytes of a declared length that are still to be sent."""
+    _has_ended = False
+    _keeps_alive = False
 
-    def __attrs_post_init__(self) -> None:
-        self.is_body_read = self.head.length == 0
+    def __init__(self, owner: H1Connection, head: RequestHead) -> None:
+        self._owner = owner
+        self.now = owner.now
+        self.head = head
+        self.is_body_read = head.length == 0
 
     @property
     def protocol(self) -> str:
@@ -222,8 +222,16 @@ class H1Exchange:
         head = self.head
         if head.length is not None and head.length > limit_bytes:
             raise BodyTooLarge(limit_bytes)
-        parts: list[bytes] = []
-        size = 0
+        whole = self._owner.http.take_whole_body()
+        if whole is not None and len(whole) <= limit_bytes:
+            self.is_body_read = True
+            return whole
+        return await self._collect_body(limit_bytes, [] if whole is None else [whole])
+
+    async def _collect_body(self, limit_bytes: int, parts: list[bytes]) -> bytes:
+        size = sum(map(len, parts))
+        if size > limit_bytes:
+            raise BodyTooLarge(limit_bytes)
         while True:
             event = self._owner.http.next_event()
             if event is None:
@@ -327,7 +335,7 @@ class H1Exchange:
         if self.head.expects_continue:
             self.head.expects_continue = False
             await owner.connection.send(CONTINUE)
-        until = trio.current_time() + owner.state.idle_s
+        until = self.now() + owner.state.idle_s
         try:
             data = await owner.connection.receive(until=until)
         except ReceiveTimedOut:

@@ -24,6 +24,10 @@ class Exchange(Protocol):
     bytes_sent: int
     """Body bytes sent."""
 
+    def now(self) -> float:
+        """Return monotonic seconds."""
+        ...
+
     def bind(self, scope: RequestScope | None) -> None:
         """Let the connection end `scope` when the client leaves; None unbinds and disarms."""
         ...

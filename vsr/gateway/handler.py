@@ -49,12 +49,12 @@ class Gateway:
         return ListenerHandler(self, listener.name)
 
 
-@attrs.frozen(eq=False)
 class ListenerHandler:
     """Handles the requests of one listener."""
 
-    gateway: Gateway
-    listener_name: str
+    def __init__(self, gateway: Gateway, listener_name: str) -> None:
+        self.gateway = gateway
+        self.listener_name = listener_name
 
     async def __call__(self, exchange: H1Exchange) -> None:
         """Answer one request, whatever happens; only cancellation passes."""
@@ -79,6 +79,16 @@ class ListenerHandler:
 class RequestRun:
     """One request under way; `serve` answers it and `finish` accounts for it, exactly once."""
 
+    # Defaults stand on the class: a run is made per request, and most stay as they are.
+    request: Request | None = None
+    plan: Plan | None = None
+    error: VsrError | None = None
+    usage: Usage | None = None
+    answered_at = 0.0
+    upstream_s: float | None = None
+    first_byte_s: float | None = None
+    is_complete = False
+
     def __init__(
         self, gateway: Gateway, generation: Generation, listener: Listener, exchange: H1Exchange
     ) -> None:
@@ -88,16 +98,9 @@ class RequestRun:
         self.exchange = exchange
         self.scope = RequestScope(exchange.life)
         self.journal = Journal()
-        self.request: Request | None = None
-        self.plan: Plan | None = None
-        self.error: VsrError | None = None
-        self.usage: Usage | None = None
-        self.started_at = trio.current_time()
+        self.now = exchange.now
+        self.started_at = self.now()
         self.wall_ns = time.time_ns()
-        self.answered_at = 0.0
-        self.upstream_s: float | None = None
-        self.first_byte_s: float | None = None
-        self.is_complete = False
 
     async def serve(self) -> None:
         """Answer the request in its own nursery."""
@@ -105,9 +108,9 @@ class RequestRun:
         exchange.bind(scope)
         try:
             async with trio.open_nursery() as tasks:
-                scope.work = tasks.cancel_scope
-                await self._serve(tasks)
-            if scope.work.cancelled_caught and scope.cause is Cause.DEADLINE:
+                scope.tasks = tasks
+                await self._serve()
+            if tasks.cancel_scope.cancelled_caught and scope.cause is Cause.DEADLINE:
                 await self._fail(DeadlineExceeded())
         except Exception:  # noqa: BLE001  # the request boundary: a 500 and a traceback in the log
             _log.exception("request failed")
@@ -126,10 +129,10 @@ class RequestRun:
         self.generation.release()
         self.gateway.access_log.add(self._access_line(outcome))
 
-    async def _serve(self, tasks: trio.Nursery) -> None:
+    async def _serve(self) -> None:
         try:
             request = await self._read_request()
-            self.plan = plan = await self.generation.engine.plan(request, tasks)
+            self.plan = plan = await self.generation.engine.plan(request, self.scope)
             if plan.immediate is not None:
                 status, lines = render_immediate(plan.immediate)
                 await self.exchange.respond(status, lines, plan.immediate.body)
@@ -148,13 +151,15 @@ class RequestRun:
             check_api_key(exchange.head.lines, listener.api_keys)
             removed = CLIENT_KEYS
         body = await exchange.read_body(listener.max_body_bytes)
-        headers = ingress_headers(exchange.head, exchange.scheme, removed=removed)
+        headers, request_id = ingress_headers(exchange.head, exchange.scheme, removed=removed)
         self.request = request = Request(
             method=exchange.head.method,
             target=exchange.head.target,
+            authority=exchange.head.authority,
+            scheme=exchange.scheme,
             headers=headers,
             body=body,
-            id=headers.get(b"x-request-id").decode("latin-1"),
+            id=request_id.decode("latin-1"),
             listener=listener.name,
             received_at=self.started_at,
         )
@@ -164,7 +169,7 @@ class RequestRun:
         """Send the tail call and pass its response on."""
         upstream, listener = self.generation.upstream, self.listener
         cluster = upstream.cluster_for(call.route_key)
-        sent_at = trio.current_time()
+        sent_at = self.now()
         deadline = Deadline.after(sent_at, cluster.total_s(listener.call_timeout_s))
         if deadline.at != inf:
             self.exchange.end_at(deadline.at)
@@ -175,7 +180,7 @@ class RequestRun:
             journal=self.journal,
         )
         try:
-            self.answered_at = trio.current_time()
+            self.answered_at = self.now()
             self.upstream_s = self.answered_at - sent_at
             self.generation.engine.respond(plan, response.status, response.headers)
             if _is_collected(response):
@@ -203,7 +208,7 @@ class RequestRun:
         if not piece:
             await exchange.respond(response.status, response.headers.lines, b"")
             return
-        self.first_byte_s = trio.current_time() - self.started_at
+        self.first_byte_s = self.now() - self.started_at
         await exchange.start(response.status, response.headers.lines, response.length, piece)
         while not response.is_complete:
             piece = await response.receive()
@@ -220,7 +225,7 @@ class RequestRun:
         await self.exchange.respond(*render_error(error))
 
     def _note_usage(self, response: UpstreamResponse, body: bytes) -> None:
-        if response.status >= _FIRST_ERROR or self.plan is None or not self.plan.evidence.model:
+        if response.status >= _FIRST_ERROR or self.request is None:
             return
         found = read_usage(body)
         if found is not None:
@@ -241,7 +246,7 @@ class RequestRun:
 
     def _access_line(self, outcome: Outcome) -> AccessLine:
         exchange, head, request = self.exchange, self.exchange.head, self.request
-        evidence = self.plan.evidence if self.plan is not None else _NO_EVIDENCE
+        evidence = _NO_EVIDENCE if self.plan is None else self.plan.session.evidence()
         fields = head.fields
         usage, cause = outcome.usage, outcome.cause
         return AccessLine(
@@ -252,7 +257,7 @@ class RequestRun:
             response_code=exchange.status,
             bytes_received=head.length or 0,
             bytes_sent=exchange.bytes_sent,
-            duration_ms=_ms(trio.current_time() - self.started_at),
+            duration_ms=_ms(self.now() - self.started_at),
             upstream_service_time=None if self.upstream_s is None else _ms(self.upstream_s),
             x_forwarded_for=fields.get(b"x-forwarded-for", b"").decode("latin-1"),
             user_agent=fields.get(b"user-agent", b"").decode("latin-1"),

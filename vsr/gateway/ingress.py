@@ -51,8 +51,8 @@ _by_name = itemgetter(0)
 
 def ingress_headers(
     head: RequestHead, scheme: bytes, *, removed: frozenset[bytes] = frozenset()
-) -> Headers:
-    """Return the header list of a request: pseudo-headers, then the rest sorted by name.
+) -> tuple[Headers, bytes]:
+    """Return the header list of a request, sorted by name, and its id.
 
     Internal, proxy-control and identity fields are gone, whoever sent them; `removed` are further
     names to drop. `x-forwarded-proto` and `x-request-id` are added when absent.
@@ -66,15 +66,11 @@ def ingress_headers(
     fields = head.fields
     if b"x-forwarded-proto" not in fields:
         kept.append((b"x-forwarded-proto", scheme))
-    if b"x-request-id" not in fields:
-        kept.append((b"x-request-id", _new_request_id()))
-    kept[:0] = (
-        (b":method", head.method),
-        (b":path", head.target),
-        (b":authority", head.authority),
-        (b":scheme", scheme),
-    )
-    return Headers(kept)
+    request_id = fields.get(b"x-request-id")
+    if request_id is None:
+        request_id = _new_request_id()
+        kept.append((b"x-request-id", request_id))
+    return Headers(kept), request_id
 
 
 def _new_request_id() -> bytes:

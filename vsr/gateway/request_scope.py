@@ -1,5 +1,7 @@
 """The two scopes of a request: its life, and the work done for it."""
 
+from collections.abc import Awaitable, Callable
+
 import attrs
 import trio
 
@@ -17,14 +19,21 @@ class RequestScope:
     """
 
     life: trio.CancelScope
-    work: trio.CancelScope | None = None
+    tasks: trio.Nursery | None = None
+    """The request's nursery, whose scope is `work`."""
     cause: Cause | None = None
+
+    def start_soon(self, task: Callable[[], Awaitable[object]], /) -> None:
+        """Start `task` in the request's nursery."""
+        if self.tasks is None:
+            raise RuntimeError("the request's nursery is not open")
+        self.tasks.start_soon(task)
 
     def end(self, cause: Cause) -> None:
         """Record the first cause and cancel: the work, or the whole life."""
         if self.cause is None:
             self.cause = cause
-        if self.work is not None:
-            self.work.cancel(reason=cause)
+        if self.tasks is not None:
+            self.tasks.cancel_scope.cancel(reason=cause)
         if cause in _ENDS_LIFE:
             self.life.cancel(reason=cause)

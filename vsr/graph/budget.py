@@ -1,13 +1,12 @@
 """The budget of one request: what may be spent, what is reserved, what was spent."""
 
-import attrs
+import msgspec
 
 from vsr.routing.budget import Reservation
 from vsr.routing.outcome import Usage
 
 
-@attrs.frozen
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """Ceilings of one request; None means no ceiling."""
 
     max_hops: int | None = None
@@ -17,19 +16,18 @@ class Limits:
 UNLIMITED = Limits()
 
 
-@attrs.define(eq=False)
-class Budget:
+class Budget(msgspec.Struct, eq=False):
     """Reserves before each attempt and settles after it; never lets the ceilings be passed.
 
     Everything happens in synchronous methods, so concurrent branches need no lock.
     """
 
     limits: Limits = UNLIMITED
-    hops: int = attrs.field(default=0, init=False)
-    reserved_tokens: int = attrs.field(default=0, init=False)
+    hops: int = 0
+    reserved_tokens: int = 0
     """Bounds of the attempts that are under way."""
-    spent_tokens: int = attrs.field(default=0, init=False)
-    is_overrun: bool = attrs.field(default=False, init=False)
+    spent_tokens: int = 0
+    is_overrun: bool = False
     """Whether a backend reported more than was reserved; then nothing more is admitted."""
 
     @property

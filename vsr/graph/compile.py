@@ -41,10 +41,11 @@ def compile_graph(
     """
     problems: list[Problem] = []
     known = {f"$params.{param}" for param in params}
+    calls: set[str] = set()
     nodes: list[tuple[str, Node]] = []
     for index, step in enumerate(steps):
         path = f"graphs[{name}].steps[{index}]"
-        problems += _check_step(step, path, known)
+        problems += _check_step(step, path, known, calls)
         try:
             nodes.append((step.id, registry.get(step.type, path=path).config(**step.fields)))
         except TypeError:
@@ -52,6 +53,8 @@ def compile_graph(
         except ConfigRejected as rejected:
             problems += rejected.problems
         known.add(f"${step.id}")
+        if step.type == "call":
+            calls.add(f"${step.id}")
     if not steps or steps[-1].type != "respond":
         problems.append(Problem(f"graphs[{name}]", "does not end with a respond step"))
     if problems:
@@ -59,7 +62,7 @@ def compile_graph(
     return _with_tail(name, nodes)
 
 
-def _check_step(step: Step, path: str, known: set[str]) -> list[Problem]:
+def _check_step(step: Step, path: str, known: set[str], calls: set[str]) -> list[Problem]:
     problems = [
         Problem(path, f"{field} refers to {value}, which no earlier step or parameter provides")
         for field, value in step.fields.items()
@@ -67,7 +70,15 @@ def _check_step(step: Step, path: str, known: set[str]) -> list[Problem]:
     ]
     if f"${step.id}" in known:
         problems.append(Problem(path, f"id {step.id!r} is taken"))
-    return problems
+    return problems + _check_respond(step, path, calls)
+
+
+def _check_respond(step: Step, path: str, calls: set[str]) -> list[Problem]:
+    """Check that a respond step answers with a call's reply: nothing else is an answer."""
+    source = step.fields.get("from_", "")
+    if step.type != "respond" or source in calls:
+        return []
+    return [Problem(path, f"from_ is {source!r}", mend="name a call step, as $id")]
 
 
 def _with_tail(name: str, nodes: list[tuple[str, Node]]) -> CompiledGraph:

@@ -1,8 +1,9 @@
 """What a node sees of the request that runs it."""
 
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
-import attrs
+import msgspec
 import trio
 
 from vsr.deadline import Deadline
@@ -15,8 +16,16 @@ from vsr.routing.plan import Call
 from vsr.routing.ports import Caller, Tasks
 
 
-@attrs.define
-class Reply:
+class Prompt(Protocol):
+    """What a budget must know of a request."""
+
+    @property
+    def token_count(self) -> int:
+        """Return an upper estimate of the prompt's tokens."""
+        ...
+
+
+class Reply(msgspec.Struct):
     """The value of a call step: what the backend answered."""
 
     status: int
@@ -24,16 +33,14 @@ class Reply:
     body: bytes
 
 
-@attrs.define
-class TailCall:
+class TailCall(msgspec.Struct):
     """The value of a graph that ends in a call which its adapter is to make."""
 
     model: str
     entry: LedgerEntry
 
 
-@attrs.define
-class NodeContext:
+class NodeContext(msgspec.Struct):
     """One request's run of one graph; nodes reach the world through it alone."""
 
     tasks: Tasks
@@ -42,13 +49,13 @@ class NodeContext:
     ledger: Ledger
     params: Mapping[str, str]
     """Values of the graph's parameters."""
-    prompt_bound_tokens: Callable[[], int]
-    """The request's token estimate; asked only where a limit needs it."""
+    prompt: Prompt
+    """The request, for its token estimate; asked only where a limit needs it."""
     output_bound_tokens: int = 0
     prepare: Callable[[str], Call] | None = None
     """Makes the wire request of a hop to a model; None where the graph has tail calls only."""
     caller: Caller | None = None
-    values: dict[str, object] = attrs.field(factory=dict)
+    values: dict[str, object] = {}
     """Values of finished steps by step id."""
 
     def open_call(self, model: str) -> LedgerEntry:
@@ -57,7 +64,7 @@ class NodeContext:
         Raises:
             BudgetExhausted: the budget refuses; no call may be made.
         """
-        prompt_bound = self.prompt_bound_tokens() if self.budget.needs_bounds else 0
+        prompt_bound = self.prompt.token_count if self.budget.needs_bounds else 0
         reservation = self.budget.admit(model, prompt_bound, self.output_bound_tokens)
         if reservation is None:
             raise BudgetExhausted
@@ -86,7 +93,10 @@ class NodeContext:
             self.close_call(entry, Outcome(terminal))
             raise
         except trio.Cancelled:
-            self.close_call(entry, Outcome(Terminal.CANCELLED, Cause.LOST))
+            self.close_call(entry, Outcome(Terminal.CANCELLED, self.tasks.cause or Cause.LOST))
+            raise
+        except BaseException:
+            self.close_call(entry, Outcome(Terminal.FAILED))
             raise
         reply = Reply(*answer)
         self.close_call(entry, Outcome(Terminal.SUCCEEDED, status=reply.status))

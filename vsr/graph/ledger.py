@@ -1,13 +1,12 @@
 """The ledger of one request: one entry per started call, each with exactly one end."""
 
-import attrs
+import msgspec
 
 from vsr.routing.budget import Reservation
 from vsr.routing.outcome import Outcome
 
 
-@attrs.define(eq=False)
-class LedgerEntry:
+class LedgerEntry(msgspec.Struct, eq=False):
     """One call that was started."""
 
     model: str
@@ -23,11 +22,10 @@ class LedgerEntry:
         return True
 
 
-@attrs.define(eq=False)
-class Ledger:
+class Ledger(msgspec.Struct, eq=False):
     """The calls of one request in the order in which they were started."""
 
-    entries: list[LedgerEntry] = attrs.field(factory=list)
+    entries: list[LedgerEntry] = []
 
     def open(self, model: str, reservation: Reservation) -> LedgerEntry:
         """Enter a call that is about to be made."""

@@ -8,7 +8,7 @@ Source: RFC 9112 sections 3.2, 6.1 to 6.3, 7.1 and 11.2.
 import re
 from itertools import chain
 
-import attrs
+import msgspec
 
 from vsr.headers import HeaderLine
 
@@ -18,6 +18,9 @@ MAX_FIELDS = 100
 """Field lines of one head. Source: Envoy's default."""
 MAX_CHUNK_OVERHEAD_BYTES = 4096
 """Chunk extensions and trailers of one message."""
+CHUNK_LINE_BYTES = 24
+"""What a chunk may cost beside its data: a size of 16 digits and its line ends, rounded up."""
+HEAD_END = b"\r\n\r\n"
 
 HOP_BY_HOP = frozenset(
     {
@@ -56,8 +59,7 @@ class FramingError(Exception):
         self.status = status
 
 
-@attrs.define
-class RequestHead:
+class RequestHead(msgspec.Struct):
     """The head of one request."""
 
     method: bytes
@@ -74,7 +76,7 @@ class RequestHead:
     expects_continue: bool = False
     dropped: frozenset[bytes] = HOP_BY_HOP
     """Fields that end at this hop."""
-    fields: dict[bytes, bytes] = attrs.field(factory=dict)
+    fields: dict[bytes, bytes] = {}
     """Last value of every name."""
 
     @property
@@ -83,8 +85,7 @@ class RequestHead:
         return self.length != 0
 
 
-@attrs.define
-class Framing:
+class Framing(msgspec.Struct):
     """What the fields of one head say about the message and about this hop."""
 
     fields: dict[bytes, bytes]

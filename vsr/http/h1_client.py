@@ -2,26 +2,28 @@
 
 from collections import deque
 
-import attrs
 import httptools
+import msgspec
 
 from vsr.headers import HeaderLine
 from vsr.http.framing import (
+    CHUNK_LINE_BYTES,
+    HEAD_END,
     MAX_CHUNK_OVERHEAD_BYTES,
     MAX_HEAD_BYTES,
     FramingError,
     read_framing,
 )
 
-_CHUNK_LINE_BYTES = 24
+_FIRST_STATUS = 100
 _FIRST_FINAL = 200
+_VERSIONS = frozenset({"1.0", "1.1"})
 _SWITCHING = 101
 _WITHOUT_BODY = (204, 304)
 _METHODS_WITH_BODY = frozenset({b"POST", b"PUT", b"PATCH"})
 
 
-@attrs.define
-class ResponseHead:
+class ResponseHead(msgspec.Struct):
     """The head of one final response."""
 
     status: int
@@ -48,6 +50,7 @@ class ClientConnection:
         self._is_chunked = False
         self._is_informational = False
         self._status = 0
+        self._version = ""
         self._lines: list[HeaderLine] = []
         self._fault: FramingError | None = None
         self._head_bytes = 0
@@ -81,7 +84,7 @@ class ClientConnection:
                 self._fault = self._fault or FramingError("malformed HTTP response")
             self.is_reusable = False
         if self._fault is None:
-            self._count(len(data), had_head=had_head)
+            self._count(data, had_head=had_head)
         if self._fault is not None:
             raise self._fault
 
@@ -133,9 +136,12 @@ class ClientConnection:
             return
         status = self._status = self._parser.get_status_code()
         self._is_informational = status < _FIRST_FINAL
+        self._version = self._parser.get_http_version()
+        if self._version not in _VERSIONS or status < _FIRST_STATUS:
+            self._fault = FramingError("not an HTTP/1 response")
         if status == _SWITCHING:
             self._fault = FramingError("unexpected protocol switch")
-        if self._is_informational:
+        if self._is_informational or self._fault is not None:
             return
         try:
             self._accept_head(status)
@@ -164,6 +170,8 @@ class ClientConnection:
     def _accept_head(self, status: int) -> None:
         lines = self._lines
         framing = read_framing(0, lines)
+        if framing.is_chunked and self._version != "1.1":
+            raise FramingError("Transfer-Encoding on HTTP/1.0")
         has_body = not self._is_head_request and status not in _WITHOUT_BODY
         self._is_chunked = framing.is_chunked
         self._ends_at_close = has_body and not framing.is_chunked and framing.length is None
@@ -177,14 +185,18 @@ class ClientConnection:
             self.is_reusable = self._parser.should_keep_alive() and framing.is_chunked is False
             self._parser = httptools.HttpResponseParser(self)
 
-    def _count(self, fed: int, *, had_head: bool) -> None:
-        if self.head is None:
-            self._head_bytes += fed
+    def _count(self, data: bytes, *, had_head: bool) -> None:
+        """Bound what is neither data nor needed to frame it."""
+        fed = len(data)
+        if not had_head:
+            head = fed if self.head is None else data.find(HEAD_END) + len(HEAD_END)
+            fed -= head
+            self._head_bytes += head
             if self._head_bytes > MAX_HEAD_BYTES:
                 self._fault = FramingError("response head is too long")
-        elif self._is_chunked and had_head and not self.is_complete:
-            overhead = fed - self._body_in_feed - _CHUNK_LINE_BYTES * self._chunks_in_feed
-            self._chunk_overhead += max(overhead, 0)
+        if self._is_chunked:
+            overhead = fed - self._body_in_feed - CHUNK_LINE_BYTES * self._chunks_in_feed
+            self._chunk_overhead += overhead
             if self._chunk_overhead > MAX_CHUNK_OVERHEAD_BYTES:
                 self._fault = FramingError("chunk extensions are too long")
 
@@ -192,7 +204,9 @@ class ClientConnection:
 def encode_request(
     method: bytes, target: bytes, authority: bytes, lines: list[HeaderLine], body: bytes
 ) -> tuple[bytes, bytes]:
-    """Return a request's head and body; `lines` holds neither Host nor framing fields.
+    """Return a request's head and body, apart so that a large body is not copied.
+
+    `lines` holds neither Host nor framing fields.
 
     Source: RFC 9110 section 8.6: a length is sent with a body, and without one for methods that
     usually have one.
@@ -201,5 +215,11 @@ def encode_request(
     length = b""
     if body or method in _METHODS_WITH_BODY:
         length = b"content-length: %d\r\n" % len(body)
-    head = b"%b %b HTTP/1.1\r\nhost: %b\r\n%b%b\r\n" % (method, target, authority, fields, length)
+    head = b"%b %b HTTP/1.1\r\nhost: %b\r\n%b%b\r\n" % (
+        method,
+        target,
+        authority,
+        fields,
+        length,
+    )
     return head, body

@@ -1,6 +1,7 @@
 """The server side of an HTTP/1.1 connection, without I/O: bytes in, events out, and back."""
 
 from collections import deque
+from collections.abc import Iterator
 from enum import Enum
 from http import HTTPStatus
 from typing import Final
@@ -9,6 +10,8 @@ import httptools
 
 from vsr.headers import HeaderLine
 from vsr.http.framing import (
+    CHUNK_LINE_BYTES,
+    HEAD_END,
     MAX_CHUNK_OVERHEAD_BYTES,
     MAX_HEAD_BYTES,
     FramingError,
@@ -18,8 +21,6 @@ from vsr.http.framing import (
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK: Final = b"0\r\n\r\n"
-_CHUNK_LINE_BYTES = 24
-"""What one chunk may cost beside its data: a size of 16 digits and two line ends, rounded up."""
 _STATUS_LINES: Final = {
     status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode())
     for status in HTTPStatus
@@ -48,7 +49,8 @@ class ServerConnection:
         self._faulty = False
         self._in_head = True
         self._head_bytes = 0
-        self._begun_in_feed = 0
+        self._body_before_head = -1
+        """Bytes of an earlier body that stand before the head in what is fed; -1: no head."""
         self._heads_in_feed = 0
         self._is_chunked = False
         self._chunk_overhead = 0
@@ -62,20 +64,42 @@ class ServerConnection:
 
     def feed(self, data: bytes) -> None:
         """Take bytes from the client; never raises, see `Event`."""
+        ends = data.count(HEAD_END)
+        if ends > 1 or (ends and self._is_chunked and not self._in_head):
+            # Heads and chunked bodies end where a segment ends, so that what lies between is
+            # known to belong to one message.
+            for segment in _segments(data):
+                self._feed_segment(segment)
+        else:
+            self._feed_segment(data)
+
+    def _feed_segment(self, data: bytes) -> None:
         if self._faulty:
             return
         was_in_head = self._in_head
-        self._begun_in_feed = self._heads_in_feed = 0
-        self._body_in_feed = self._chunks_in_feed = 0
+        self._body_before_head = 0 if was_in_head else -1
+        self._heads_in_feed = self._body_in_feed = self._chunks_in_feed = 0
         self._parse(data)
-        if self._in_head and was_in_head and not self._heads_in_feed:
-            self._count_head(len(data))
-        elif self._is_chunked and self._begun_in_feed <= was_in_head:
+        if self._body_before_head >= 0 and not self._faulty:
+            self._count_head(data)
+        if self._is_chunked and not self._faulty and (self._heads_in_feed or not was_in_head):
             self._count_chunk_overhead(data)
 
     def next_event(self) -> Event | None:
         """Return the next event, None when more bytes are needed."""
         return self._events.popleft() if self._events else None
+
+    def take_whole_body(self) -> bytes | None:
+        """Return the body if all of it has arrived in one piece, or None and take nothing."""
+        events = self._events
+        if len(events) < 2 or events[1] is not End.REQUEST:  # noqa: PLR2004  # body and its end
+            return None
+        body = events[0]
+        if not isinstance(body, bytes):
+            return None
+        events.popleft()
+        events.popleft()
+        return body
 
     @property
     def is_between_requests(self) -> bool:
@@ -86,8 +110,9 @@ class ServerConnection:
 
     def on_message_begin(self) -> None:
         """Start a head."""
-        self._begun_in_feed += 1
         self._in_head = True
+        if self._body_before_head < 0:
+            self._body_before_head = self._body_in_feed
         self._target = b""
         self._lines = []
 
@@ -107,7 +132,6 @@ class ServerConnection:
             self._in_head = False
             return
         self._in_head = False
-        self._head_bytes = 0
         self._heads_in_feed += 1
         self._chunk_overhead = self._body_in_feed = self._chunks_in_feed = 0
         parser = self._parser
@@ -173,31 +197,43 @@ class ServerConnection:
         if rest:
             self._parse(rest)
 
-    def _count_head(self, fed: int) -> None:
-        self._head_bytes += fed
+    def _count_head(self, data: bytes) -> None:
+        """Bound the head that stands in `data`, as it came: white space that is not kept counts."""
+        is_whole = self._heads_in_feed > 0
+        end = data.find(HEAD_END) + len(HEAD_END) if is_whole else len(data)
+        self._head_bytes += end - self._body_before_head
         if self._head_bytes > MAX_HEAD_BYTES:
-            too_long = not self._lines and len(self._target) > MAX_HEAD_BYTES // 2
-            self._fail(
+            too_long_line = len(self._target) > MAX_HEAD_BYTES // 2
+            fault = (
                 FramingError("request target is too long", status=414)
-                if too_long
+                if too_long_line
                 else FramingError("header fields are too long", status=431)
             )
+            if is_whole:
+                self._withdraw(fault)
+            else:
+                self._fail(fault)
+        if is_whole:
+            self._head_bytes = 0
 
     def _count_chunk_overhead(self, data: bytes) -> None:
-        """Count what in `data` is neither chunk data nor chunk line; it holds one message only."""
+        """Count what in `data` is neither chunk data nor chunk line."""
         fed = len(data)
         if self._heads_in_feed:
-            fed -= data.find(b"\r\n\r\n") + 4
-        overhead = fed - self._body_in_feed - _CHUNK_LINE_BYTES * self._chunks_in_feed
-        self._chunk_overhead += max(overhead, 0)
+            fed -= data.find(HEAD_END) + len(HEAD_END)
+        self._chunk_overhead += fed - self._body_in_feed - CHUNK_LINE_BYTES * self._chunks_in_feed
         if self._chunk_overhead > MAX_CHUNK_OVERHEAD_BYTES:
-            if self._events and self._events[-1] is End.REQUEST:
-                self._events.pop()  # nobody has seen it yet: the request must not count as whole
-            self._fail(FramingError("chunk extensions are too long"))
+            self._withdraw(FramingError("chunk extensions are too long"))
 
     def _put(self, event: Event) -> None:
         if not self._faulty:
             self._events.append(event)
+
+    def _withdraw(self, fault: FramingError) -> None:
+        """Take back what nobody has seen yet of the last request and fail in its place."""
+        while self._events and not isinstance(self._events.pop(), RequestHead):
+            pass
+        self._fail(fault)
 
     def _fail(self, fault: FramingError) -> None:
         self._put(fault)
@@ -216,6 +252,16 @@ def encode_head(status: int, lines: list[HeaderLine]) -> bytes:
 def encode_chunk(data: bytes) -> bytes:
     """Return one chunk of a chunked body; `data` must not be empty."""
     return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def _segments(data: bytes) -> Iterator[bytes]:
+    """Yield `data` cut behind every end of a head or of a chunked body."""
+    start = 0
+    while (found := data.find(HEAD_END, start)) >= 0:
+        yield data[start : found + len(HEAD_END)]
+        start = found + len(HEAD_END)
+    if start < len(data):
+        yield data[start:]
 
 
 def _is_http_1_0(version: str) -> bool:

@@ -56,7 +56,7 @@ class EpollNetwork:
             while True:
                 await trio.lowlevel.wait_readable(self._epoll.fileno())
                 for fd, events in poll(0, _BATCH_EVENTS):
-                    # Nothing closes a socket within this loop, so a number names one socket.
+                    # Looked up at the last moment: what an earlier event closed is gone by now.
                     target = watched.get(fd)
                     if target is not None:
                         target.on_events(events)
@@ -66,7 +66,7 @@ class EpollNetwork:
         family = socket.AF_INET if ipv4_only and ":" not in host else socket.AF_UNSPEC
         try:
             found = await trio.socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)
-        except OSError:
+        except (OSError, UnicodeError):  # the latter: a name that no DNS label can hold
             raise HostNotFound from None
         failure = ConnectFailed()
         for address_family, kind, protocol, _, address in found:

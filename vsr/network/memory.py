@@ -14,7 +14,7 @@ import outcome
 import trio
 
 from vsr.network.inbox import Inbox
-from vsr.network.port import ConnectFailed, ConnectionBroken, HostNotFound
+from vsr.network.port import READ_SIZE_BYTES, ConnectFailed, ConnectionBroken, HostNotFound
 from vsr.network.timers import LazyTimers
 
 
@@ -128,11 +128,12 @@ class MemoryConnection:
         """Send all of `data`, waiting while the other end holds a full buffer."""
         await trio.lowlevel.checkpoint_if_cancelled()
         far = self._open_far()
-        far._inbox.deliver(bytes(data))  # noqa: SLF001
-        while far._inbox.is_full:  # noqa: SLF001
-            self._writer = trio.lowlevel.current_task()
-            await trio.lowlevel.wait_task_rescheduled(self._abort_send)
-            self._open_far()
+        for start in range(0, len(data), READ_SIZE_BYTES):
+            while far._inbox.is_full:  # noqa: SLF001
+                self._writer = trio.lowlevel.current_task()
+                await trio.lowlevel.wait_task_rescheduled(self._abort_send)
+                self._open_far()
+            far._inbox.deliver(bytes(data[start : start + READ_SIZE_BYTES]))  # noqa: SLF001
 
     def shutdown_send(self) -> None:
         """Send the end of the stream."""

@@ -59,7 +59,7 @@ class TlsConnection:
 
     def is_idle(self) -> bool:
         """Return whether the connection is open and silent."""
-        return self._inner.is_idle() and not self._tls.pending()
+        return self._inner.is_idle() and not (self._incoming.pending or self._tls.pending())
 
     async def shake_hands(self) -> None:
         """Do the handshake.

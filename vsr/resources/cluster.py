@@ -13,12 +13,24 @@ class Endpoint:
     port: int
     tls: bool = False
     weight: int = 1
+    authority: str = attrs.field(init=False)
+    """The `Host` value: brackets for IPv6, the port unless it is the scheme's own."""
+    authority_bytes: bytes = attrs.field(init=False, repr=False)
+    address: str = attrs.field(init=False)
+    """`host:port` as configured."""
 
-    @property
-    def authority(self) -> str:
-        """Return the `Host` value: brackets for IPv6, the port unless it is the scheme's own."""
+    @authority.default
+    def _authority(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == (443 if self.tls else 80) else f"{host}:{self.port}"
+
+    @authority_bytes.default
+    def _authority_bytes(self) -> bytes:
+        return self.authority.encode()
+
+    @address.default
+    def _address(self) -> str:
+        return f"{self.host}:{self.port}"
 
 
 @attrs.frozen

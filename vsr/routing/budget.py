@@ -2,13 +2,12 @@
 
 from typing import Protocol
 
-import attrs
+import msgspec
 
 from vsr.routing.outcome import Usage
 
 
-@attrs.define(eq=False)
-class Reservation:
+class Reservation(msgspec.Struct, eq=False):
     """What one attempt may spend at most."""
 
     model: str

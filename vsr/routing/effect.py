@@ -5,8 +5,9 @@ mutations); the reference's standalone mode applies the same rules in process.
 """
 
 import re
+from contextlib import suppress
 
-import attrs
+import msgspec
 
 from vsr.errors import RoutingFailed
 from vsr.headers import HeaderLine, Headers
@@ -21,8 +22,7 @@ _PROTECTED = frozenset({b"host", b":authority", b":method", b":scheme"})
 _ENVOY = b"x-envoy-"
 
 
-@attrs.define
-class HeaderEdit:
+class HeaderEdit(msgspec.Struct):
     """One header to set (all its lines are replaced) or, with `append`, one line to add.
 
     Raises:
@@ -33,7 +33,7 @@ class HeaderEdit:
     value: bytes
     append: bool = False
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         grammar = _PSEUDO if self.name[:1] == b":" else _TOKEN
         if grammar.fullmatch(self.name) is None or _BAD_VALUE.search(self.value):
             raise RoutingFailed
@@ -49,8 +49,7 @@ class HeaderEdit:
         return self.append or (name == b":status" and not _is_status(self.value))
 
 
-@attrs.frozen
-class ImmediateResponse:
+class ImmediateResponse(msgspec.Struct, frozen=True):
     """An answer of the Router itself: the request goes no further."""
 
     status: int
@@ -58,8 +57,7 @@ class ImmediateResponse:
     body: bytes = b""
 
 
-@attrs.define
-class Effect:
+class Effect(msgspec.Struct, eq=False):
     """What one phase wants; the default wants nothing. Not changed once made."""
 
     removes: frozenset[bytes] = frozenset()
@@ -72,26 +70,50 @@ class Effect:
     stream_response: bool = False
     """Deliver the response body chunk by chunk instead of whole."""
     immediate: ImmediateResponse | None = None
-    _changes: "_Changes | None" = attrs.field(default=None, init=False, repr=False, eq=False)
+    _changes: "_Changes | None" = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Effect) and self._wants() == other._wants()
+
+    __hash__ = None  # type: ignore[assignment]  # compared by value
+
+    def _wants(self) -> tuple[object, ...]:
+        """Return all but what was worked out."""
+        return (
+            self.removes,
+            self.edits,
+            self.body,
+            self.clear_route_cache,
+            self.stream_response,
+            self.immediate,
+        )
 
     def extended(self, edit: HeaderEdit, *, body: bytes | None = None) -> "Effect":
         """Return this effect with one more edit at the end, and with `body` if given.
 
         What was worked out for the edits so far is kept, so that an effect made at activation can
         be completed per request at the price of the new edit alone.
+
+        Raises:
+            RoutingFailed: one edit too many.
         """
-        longer = Effect(
+        if len(self.edits) >= MAX_EDITS:
+            raise RoutingFailed
+        changes = self.changes
+        return Effect(
             self.removes,
             (*self.edits, edit),
             self.body if body is None else body,
             self.clear_route_cache,
             self.stream_response,
             self.immediate,
+            changes.followed_by(edit) if changes.may_be_followed_by(edit) else None,
         )
-        changes = self.changes
-        if changes.is_plain and edit.name not in changes.names and _is_plain(edit):
-            longer._changes = changes.followed_by(edit)
-        return longer
+
+    @property
+    def reroutes(self) -> bool:
+        """Return whether the route key is to be read again: a cleared cache and changed headers."""
+        return self.clear_route_cache and bool(self.edits or self.removes)
 
     @property
     def changes(self) -> "_Changes":
@@ -104,8 +126,7 @@ class Effect:
 UNCHANGED = Effect()
 
 
-@attrs.define
-class _Changes:
+class _Changes(msgspec.Struct):
     """The header part of an effect as one pass over the lines."""
 
     is_plain: bool
@@ -116,6 +137,15 @@ class _Changes:
     """Names whose lines go: those edited and those removed."""
     pseudo: tuple[HeaderLine, ...]
     lines: tuple[HeaderLine, ...]
+
+    def may_be_followed_by(self, edit: HeaderEdit) -> bool:
+        """Return whether one pass still gives the right result with `edit` at the end."""
+        name = edit.name
+        return (
+            self.is_plain
+            and name not in self.names
+            and not (edit.append or name[:1] == b":" or edit.is_ignored)
+        )
 
     def followed_by(self, edit: HeaderEdit) -> "_Changes":
         """Return these changes with a plain edit of a new name at the end."""
@@ -144,7 +174,7 @@ def _work_out(effect: Effect) -> _Changes:
 
 
 def apply_headers(headers: Headers, effect: Effect, *, streaming: bool = False) -> None:
-    """Apply the header part of `effect`: all removals, then the edits in order.
+    """Apply the header part of `effect` in place: all removals, then the edits in order.
 
     While a response is streamed, sets of `content-length` are skipped.
 
@@ -152,16 +182,59 @@ def apply_headers(headers: Headers, effect: Effect, *, streaming: bool = False) 
         RoutingFailed: too many edits, or the result exceeds 100 lines or 60 KiB.
     """
     changes = effect.changes
-    if not changes.is_plain or (streaming and b"content-length" in changes.dropped):
+    if changes.is_plain and not (streaming and b"content-length" in changes.names):
+        _apply_in_one_pass(headers, changes)
+    else:
         _apply_in_turn(headers, effect, streaming=streaming)
-    elif changes.dropped:
-        dropped = changes.dropped
+    if effect.edits:
+        _check_size(headers)
+
+
+def applied(
+    headers: Headers, target: bytes, first: Effect, second: Effect
+) -> tuple[Headers, bytes]:
+    """Return a request's headers and target after two effects, one after the other.
+
+    Args:
+        headers: without pseudo-headers; they are left as they are.
+        target: value of `:path`, the one pseudo-header of a request that an effect may set.
+        first: of the request-header phase.
+        second: of the request-body phase.
+
+    Raises:
+        RoutingFailed: as `apply_headers`.
+    """
+    before, after = first.changes, second.changes
+    for name, value in before.pseudo + after.pseudo:
+        if name == b":path":
+            target = value
+    if before.is_plain and after.is_plain and before.names.isdisjoint(after.dropped):
+        dropped = before.dropped | after.dropped
         lines = [line for line in headers.lines if line[0] not in dropped]
-        lines += changes.lines
-        headers.replace_lines(lines)
-        if changes.pseudo:
-            at = headers.pseudo_count()
-            lines[at:at] = changes.pseudo
+        lines += before.lines
+        lines += after.lines
+        result = Headers(lines)
+        if before.names or after.names:
+            _check_size(result)
+        return result, target
+    result = headers.copy()
+    apply_headers(result, first)
+    apply_headers(result, second)
+    result.remove(tuple([line[0] for line in result.lines if line[0][:1] == b":"]))
+    return result, target
+
+
+def _apply_in_one_pass(headers: Headers, changes: _Changes) -> None:
+    dropped = changes.dropped
+    lines = [line for line in headers.lines if line[0] not in dropped]
+    lines += changes.lines
+    headers.replace_lines(lines)
+    if changes.pseudo:
+        at = headers.pseudo_count()
+        lines[at:at] = changes.pseudo
+
+
+def _check_size(headers: Headers) -> None:
     if len(headers.lines) > MAX_LINES or headers.size_bytes() > MAX_HEAD_BYTES:
         raise RoutingFailed
 
@@ -175,10 +248,6 @@ def _apply_in_turn(headers: Headers, effect: Effect, *, streaming: bool) -> None
             headers.append(edit.name, edit.value)
         else:
             headers.set(edit.name, edit.value)
-
-
-def _is_plain(edit: HeaderEdit) -> bool:
-    return not edit.append and edit.name[:1] != b":" and not edit.is_ignored
 
 
 def _is_protected(name: bytes) -> bool:
@@ -200,9 +269,14 @@ def apply_body(headers: Headers, body: bytes, effect: Effect) -> bytes:
 
 
 def render_immediate(response: ImmediateResponse) -> tuple[int, list[HeaderLine]]:
-    """Return status and header lines of an immediate answer, its length included."""
+    """Return status and header lines of an immediate answer, its length included.
+
+    An edit that cannot be applied is ignored here: the answer itself still goes out.
+    """
     headers = Headers()
-    apply_headers(headers, Effect(edits=response.edits))
+    with suppress(RoutingFailed):
+        apply_headers(headers, Effect(edits=response.edits))
+    headers.remove([name for name, _ in headers.lines if name[:1] == b":"])
     if response.body:
         if b"content-type" not in headers:
             headers.append(b"content-type", b"text/plain")

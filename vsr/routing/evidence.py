@@ -1,10 +1,9 @@
 """What the routing core decided about one request, and on what grounds."""
 
-import attrs
+import msgspec
 
 
-@attrs.define
-class Evidence:
+class Evidence(msgspec.Struct):
     """Filled in phase by phase; members stay None where no such step took place."""
 
     recipe: str | None = None
@@ -14,5 +13,5 @@ class Evidence:
     """Alias of the model that serves the request."""
     selection_method: str | None = None
     reasoning_mode: str | None = None
-    signals: dict[str, list[str]] = attrs.field(factory=dict)
+    signals: dict[str, list[str]] = {}
     """Signal type to the names of its rules that matched."""

@@ -2,7 +2,7 @@
 
 from enum import IntEnum, StrEnum
 
-import attrs
+import msgspec
 
 
 class TransportFact(IntEnum):
@@ -35,16 +35,14 @@ class Cause(StrEnum):
     LOST = "lost"
 
 
-@attrs.frozen
-class Usage:
+class Usage(msgspec.Struct, frozen=True):
     """Tokens as the backend reported them; unknown usage is None, never this with zeros."""
 
     prompt_tokens: int
     completion_tokens: int
 
 
-@attrs.frozen
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True):
     """One try of a call at one endpoint."""
 
     cluster: str
@@ -56,8 +54,7 @@ class Attempt:
     """Code of the failure, empty for a response."""
 
 
-@attrs.frozen
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """The end of one call."""
 
     terminal: Terminal

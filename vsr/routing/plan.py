@@ -2,22 +2,23 @@
 
 from collections.abc import Callable
 
-import attrs
+import msgspec
 
 from vsr.headers import Headers
 from vsr.routing.budget import Spend
 from vsr.routing.effect import ImmediateResponse
-from vsr.routing.evidence import Evidence
 from vsr.routing.outcome import Outcome
 from vsr.routing.session import Session
 
 
-@attrs.define
-class Call:
+class Call(msgspec.Struct):
     """A request to a backend, complete but for its endpoint."""
 
+    method: bytes
+    target: bytes
+    """Path and query at the backend."""
     headers: Headers
-    """Pseudo-headers first; `:path` is the backend's."""
+    """Without pseudo-headers."""
     body: bytes
     route_key: bytes
     """Name of the cluster; unknown or empty means the default cluster."""
@@ -35,13 +36,16 @@ class Settlement:
 
     __slots__ = ("_steps", "outcome")
 
-    def __init__(self) -> None:
-        self._steps: list[Callable[[Outcome], None]] = []
+    def __init__(self, *steps: Callable[[Outcome], None]) -> None:
+        self._steps = list(steps)
         self.outcome: Outcome | None = None
 
     def on_finish(self, step: Callable[[Outcome], None]) -> None:
-        """Register what the end of the request must do."""
-        self._steps.append(step)
+        """Register what the end of the request must do; at once if it has ended already."""
+        if self.outcome is not None:
+            step(self.outcome)
+        else:
+            self._steps.append(step)
 
     def finish(self, outcome: Outcome) -> bool:
         """Record `outcome` and run the steps; later calls change nothing and return False."""
@@ -59,12 +63,10 @@ class Settlement:
         return True
 
 
-@attrs.define
-class Plan:
+class Plan(msgspec.Struct):
     """The result of the request phases; exactly one of `immediate` and `call` is set."""
 
     session: Session
-    evidence: Evidence
     settlement: Settlement
     immediate: ImmediateResponse | None = None
     call: Call | None = None

@@ -4,18 +4,24 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 import attrs
+import msgspec
 
 from vsr.deadline import Deadline
 from vsr.headers import Headers
 from vsr.network.port import Connection
 from vsr.resources.cluster import Cluster, Endpoint
-from vsr.routing.outcome import Attempt, TransportFact
+from vsr.routing.outcome import Attempt, Cause, TransportFact
 from vsr.routing.plan import Call
 from vsr.routing.request import Request
 
 
 class Tasks(Protocol):
     """The request's nursery, as far as a graph may use it."""
+
+    @property
+    def cause(self) -> Cause | None:
+        """Return why the request was ended before its time, None while it goes on."""
+        ...
 
     def start_soon(self, task: Callable[[], Awaitable[object]], /) -> None:
         """Start `task` in the request's nursery."""
@@ -113,11 +119,10 @@ class UpstreamResponse(Protocol):
         ...
 
 
-@attrs.define
-class Journal:
+class Journal(msgspec.Struct):
     """The attempts of one call, in order."""
 
-    attempts: list[Attempt] = attrs.field(factory=list)
+    attempts: list[Attempt] = []
     upstream_host: str = ""
     """`host:port` of the endpoint that answered, as configured."""
 

@@ -1,12 +1,11 @@
 """One client request as the routing core sees it."""
 
-import attrs
+import msgspec
 
 from vsr.headers import Headers
 
 
-@attrs.frozen
-class Principal:
+class Principal(msgspec.Struct, frozen=True):
     """On whose behalf a request runs: the scope of quotas, caches and resumable state."""
 
     id: str = "anonymous"
@@ -16,17 +15,16 @@ class Principal:
 ANONYMOUS = Principal()
 
 
-@attrs.define
-class Request:
-    """A request after ingress hygiene; routing reads it and never changes it.
-
-    `headers` begins with `:method`, `:path`, `:authority`, `:scheme`.
-    """
+class Request(msgspec.Struct):
+    """A request after ingress hygiene; routing reads it and never changes it."""
 
     method: bytes
     target: bytes
     """Path and query as sent."""
+    authority: bytes
+    scheme: bytes
     headers: Headers
+    """Without pseudo-headers: those are the four members above."""
     body: bytes
     id: str
     """Value of `x-request-id`, the client's own or ours."""

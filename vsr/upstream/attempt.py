@@ -2,7 +2,7 @@
 
 from math import inf
 
-import attrs
+import msgspec
 import trio
 
 from vsr.errors import DeadlineExceeded, UpstreamFailure, UpstreamProtocolError, UpstreamReset
@@ -19,8 +19,7 @@ _ONE_WRITE_BYTES = 65_536
 """Up to this size head and body leave in one write; beyond it joining costs more than a call."""
 
 
-@attrs.frozen
-class WireRequest:
+class WireRequest(msgspec.Struct):
     """A call as it leaves for any endpoint of its cluster."""
 
     method: bytes
@@ -106,76 +105,59 @@ async def try_endpoint(
     Raises:
         UpstreamFailure: no response head came.
     """
-
-    def note(fact: TransportFact, status: int | None, error: str = "") -> None:
-        journal.attempts.append(Attempt(cluster.name, endpoint.name, fact, status, error))
-
+    fact = TransportFact.NOT_CONNECTED
+    pooled: PooledConnection | None = None
     try:
         pooled = await pool.acquire(endpoint)
+        pooled.fact = TransportFact.CONNECTED
+        await _write(pooled, request, endpoint)
+        await _read_head(pooled)
     except BaseException as error:
-        note(TransportFact.NOT_CONNECTED, None, _code(error))
-        raise
-    exchange = _Exchange(pooled)
-    try:
-        await exchange.run(request, endpoint)
-    except BaseException as error:
-        pool.drop(pooled)
-        note(exchange.fact, None, _code(error))
+        if pooled is not None:
+            fact = pooled.fact
+            pool.drop(pooled)
+        journal.attempts.append(Attempt(cluster.name, endpoint.name, fact, None, _code_of(error)))
         raise
     response = Response(pool, pooled, idle_s)
-    note(TransportFact.HEAD_RECEIVED, response.status)
+    journal.attempts.append(
+        Attempt(cluster.name, endpoint.name, TransportFact.HEAD_RECEIVED, response.status)
+    )
     return response
 
 
-def _code(error: BaseException) -> str:
-    """Return the word for `error` in the journal; what is not a failure ended the attempt."""
-    return error.code if isinstance(error, UpstreamFailure) else "cancelled"
-
-
-@attrs.define
-class _Exchange:
-    """Writes one request and reads one head, keeping the last transport fact."""
-
-    pooled: PooledConnection
-    fact: TransportFact = TransportFact.CONNECTED
-
-    async def run(self, request: WireRequest, endpoint: Endpoint) -> None:
-        http = self.pooled.http
-        http.begin(is_head_request=request.method == b"HEAD")
-        try:
-            await self._write(request, endpoint)
-        except ConnectionBroken:
-            # The backend may have answered before it had read everything.
-            await self._read_head()
-            return
-        self.fact = TransportFact.REQUEST_WRITTEN
-        await self._read_head()
-
-    async def _write(self, request: WireRequest, endpoint: Endpoint) -> None:
-        head, body = encode_request(
-            request.method,
-            request.target,
-            endpoint.authority.encode(),
-            request.lines,
-            request.body,
-        )
-        self.fact = TransportFact.REQUEST_PARTLY_WRITTEN
-        send = self.pooled.connection.send
+async def _write(pooled: PooledConnection, request: WireRequest, endpoint: Endpoint) -> None:
+    """Send the request; a backend that answers without reading it all is listened to."""
+    pooled.http.begin(is_head_request=request.method == b"HEAD")
+    head, body = encode_request(
+        request.method, request.target, endpoint.authority_bytes, request.lines, request.body
+    )
+    pooled.fact = TransportFact.REQUEST_PARTLY_WRITTEN
+    send = pooled.connection.send
+    try:
         if len(body) <= _ONE_WRITE_BYTES:
             await send(head + body)
-            return
-        await send(head)
-        await send(body)
+        else:
+            await send(head)
+            await send(body)
+    except ConnectionBroken:
+        return  # what it may have answered before is still to be read
+    pooled.fact = TransportFact.REQUEST_WRITTEN
 
-    async def _read_head(self) -> None:
-        connection, http = self.pooled.connection, self.pooled.http
-        while http.head is None:
-            try:
-                data = await connection.receive()
-                if not data:
-                    raise UpstreamReset
-                http.feed(data)
-            except ConnectionBroken:
-                raise UpstreamReset from None
-            except FramingError as fault:
-                raise UpstreamProtocolError(str(fault)) from None
+
+async def _read_head(pooled: PooledConnection) -> None:
+    connection, http = pooled.connection, pooled.http
+    while http.head is None:
+        try:
+            data = await connection.receive()
+            if not data:
+                raise UpstreamReset
+            http.feed(data)
+        except ConnectionBroken:
+            raise UpstreamReset from None
+        except FramingError as fault:
+            raise UpstreamProtocolError(str(fault)) from None
+
+
+def _code_of(error: BaseException) -> str:
+    """Return the journal's word for `error`; what is not a failure ended the attempt."""
+    return error.code if isinstance(error, UpstreamFailure) else "cancelled"

@@ -24,10 +24,6 @@ _DROPPED = HOP_BY_HOP | {
     b"expect",
     b"host",
     b"content-length",
-    b":method",
-    b":path",
-    b":authority",
-    b":scheme",
     b"x-vsr-looper-request",
     b"x-vsr-looper-secret",
     b"x-vsr-looper-decision",
@@ -49,14 +45,13 @@ class RuntimeCluster:
 
     def wire_request(self, call: Call, *, is_default: bool) -> WireRequest:
         """Return `call` as this cluster's backends get it."""
-        headers = call.headers
         dropped = self.dropped
-        lines = [line for line in headers.lines if line[0] not in dropped]
-        lines.extend(self.cluster.route_headers)
-        target = headers.get(b":path")
+        lines = [line for line in call.headers.lines if line[0] not in dropped]
+        lines += self.cluster.route_headers
+        target = call.target
         if is_default and self.cluster.base_path:
             target = _with_base_path(target, self.cluster.base_path.encode())
-        return WireRequest(headers.get(b":method"), target, lines, call.body)
+        return WireRequest(call.method, target, lines, call.body)
 
 
 class Clusters:
@@ -112,7 +107,7 @@ class Clusters:
         response = await try_endpoint(
             request, runtime.cluster, endpoint, runtime.pool, idle_s=idle_s, journal=journal
         )
-        journal.upstream_host = f"{endpoint.host}:{endpoint.port}"
+        journal.upstream_host = endpoint.address
         return response
 
     def close(self) -> None:

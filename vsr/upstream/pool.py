@@ -5,6 +5,7 @@ import attrs
 from vsr.http.h1_client import ClientConnection
 from vsr.network.port import Connection
 from vsr.resources.cluster import Endpoint
+from vsr.routing.outcome import TransportFact
 from vsr.routing.ports import Dialer
 
 MAX_IDLE_PER_HOST = 1024
@@ -18,6 +19,8 @@ class PooledConnection:
     key: tuple[str, int]
     connection: Connection
     http: ClientConnection = attrs.field(factory=ClientConnection)
+    fact: TransportFact = TransportFact.CONNECTED
+    """Of the attempt that uses the connection."""
 
     def close(self) -> None:
         """Drop the connection at once."""

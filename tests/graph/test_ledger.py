@@ -1,0 +1,40 @@
+"""The ledger of one request."""
+
+from vsr.graph.ledger import Ledger
+from vsr.routing.budget import Reservation
+from vsr.routing.outcome import Cause, Outcome, Terminal
+
+
+def test_entries_stand_in_the_order_of_their_start() -> None:
+    """Whatever the order of their ends."""
+    ledger = Ledger()
+    first = ledger.open("alpha", Reservation("alpha", 10))
+    second = ledger.open("beta", Reservation("beta", 20))
+    assert ledger.open_entries == [first, second]
+
+    second.close(Outcome(Terminal.SUCCEEDED, status=200))
+
+    assert ledger.open_entries == [first]
+    first.close(Outcome(Terminal.FAILED))
+    assert ledger.open_entries == []
+    assert ledger.entries == [first, second]
+    assert [entry.model for entry in ledger.entries] == ["alpha", "beta"]
+
+
+def test_call_has_exactly_one_end() -> None:
+    """The first one."""
+    gone = Outcome(Terminal.CANCELLED, Cause.CLIENT_GONE)
+    entry = Ledger().open("alpha", Reservation("alpha", 10))
+
+    results = [entry.close(gone), entry.close(Outcome(Terminal.SUCCEEDED)), entry.close(gone)]
+
+    assert results == [True, False, False]
+    assert entry.outcome is gone
+
+
+def test_entries_are_told_apart_by_identity() -> None:
+    """Two calls to one model are two calls."""
+    ledger = Ledger()
+    reservation = Reservation("alpha", 10)
+
+    assert ledger.open("alpha", reservation) != ledger.open("alpha", reservation)
