@@ -7,7 +7,7 @@ import signal
 import ssl
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import cache
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from vsr.decision.selection.selection import Selection
 from vsr.engine.pipeline import compile_engine
 from vsr.errors import ConfigRejected, Problem
 from vsr.gateway.handler import Gateway
-from vsr.gateway.serve import Server
+from vsr.gateway.serve import BindFailed, Server
 from vsr.graph.nodes.builtin import BUILTIN_NODES
 from vsr.graph.nodes.node import Node
 from vsr.network.epoll import EpollNetwork
@@ -103,11 +103,16 @@ class Router:
         server = Server(parts.network, gateway)
         try:
             await server.bind(snapshot.listeners)
-        except OSError as error:
-            what = f"cannot listen: {os.strerror(error.errno or 0)}"
-            raise ConfigRejected([Problem("listeners", what)]) from None
+        except BindFailed as error:
+            path = f"listeners[{error.listener.name}]"
+            mend = "free the address, or choose another address or port"
+            raise ConfigRejected([Problem(path, str(error), mend=mend)]) from None
         active.activate(build_generation(parts, snapshot, 1))
         return cls(gateway, server, active)
+
+
+Signals = AsyncIterator[int]
+Serve = Callable[[EpollNetwork, AccessLog, Signals], Awaitable[None]]
 
 
 def run_router(config_path: Path) -> None:
@@ -118,8 +123,8 @@ def run_router(config_path: Path) -> None:
     """
     snapshot = load_snapshot(config_path, os.environ)
 
-    async def serve(network: EpollNetwork, access_log: AccessLog) -> None:
-        await serve_router(network, access_log, snapshot)
+    async def serve(network: EpollNetwork, access_log: AccessLog, signals: Signals) -> None:
+        await serve_router(network, access_log, snapshot, signals)
 
     _run(serve)
 
@@ -132,11 +137,12 @@ def run_demo(host: str, port: int) -> None:
     """
     from vsr.demo.document import demo_banner, serve_demo_models  # noqa: PLC0415  # the demo alone
 
-    async def serve(network: EpollNetwork, access_log: AccessLog) -> None:
+    async def serve(network: EpollNetwork, access_log: AccessLog, signals: Signals) -> None:
         async with trio.open_nursery() as tasks:
             text = await tasks.start(serve_demo_models, network, host, port)
             snapshot = check_bytes(text.encode(), {}, Report("demo document")).snapshot
-            await serve_router(network, access_log, snapshot, lambda: _say(demo_banner(host, port)))
+            banner = demo_banner(host, port)
+            await serve_router(network, access_log, snapshot, signals, lambda: _say(banner))
             tasks.cancel_scope.cancel(reason="demo ends")
 
     _run(serve)
@@ -146,24 +152,33 @@ async def serve_router(
     network: EpollNetwork,
     access_log: AccessLog,
     snapshot: Snapshot,
+    signals: Signals,
     on_ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve `snapshot` until a signal asks to drain; `on_ready` runs once it serves."""
+    """Serve `snapshot` until a signal asks to drain; a second one ends what is under way.
+
+    `on_ready` runs once it serves.
+    """
     router = await Router.bind(Parts.default(network), snapshot, access_log)
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async with trio.open_nursery() as tasks:
-            await tasks.start(router.server.run)
-            for name, bound in router.server.ports.items():
-                _log.info("listener %s serves on port %d", name, bound)
-            on_ready()
-            async for _ in signals:
-                break
-            _log.info("draining")
-            await router.server.drain()
-            tasks.cancel_scope.cancel(reason="drained")
+    async with trio.open_nursery() as tasks:
+        await tasks.start(router.server.run)
+        for name, bound in router.server.ports.items():
+            _log.info("listener %s serves on port %d", name, bound)
+        on_ready()
+        await anext(signals)
+        _log.info("draining")
+        tasks.start_soon(_end_on_signal, router.server, signals)
+        await router.server.drain()
+        tasks.cancel_scope.cancel(reason="drained")
 
 
-def _run(serve: Callable[[EpollNetwork, AccessLog], Awaitable[None]]) -> None:
+async def _end_on_signal(server: Server, signals: Signals) -> None:
+    async for _ in signals:
+        _log.info("ending requests under way")
+        server.force_end()
+
+
+def _run(serve: Serve) -> None:
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
     )
@@ -171,15 +186,17 @@ def _run(serve: Callable[[EpollNetwork, AccessLog], Awaitable[None]]) -> None:
     async def main() -> None:
         network = EpollNetwork()
         access_log = AccessLog(_write_stdout)
-        async with trio.open_nursery() as tasks:
-            await tasks.start(network.run)
-            tasks.start_soon(access_log.run)
-            try:
-                await serve(network, access_log)
-            finally:
-                with trio.CancelScope(shield=True, relative_deadline=_FLUSH_S):
-                    await access_log.flush()
-            tasks.cancel_scope.cancel(reason="stopped")
+        # Open until the last line is written: an unread signal would end the process before.
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async with trio.open_nursery() as tasks:
+                await tasks.start(network.run)
+                tasks.start_soon(access_log.run)
+                try:
+                    await serve(network, access_log, signals)
+                finally:
+                    with trio.CancelScope(shield=True, relative_deadline=_FLUSH_S):
+                        await access_log.flush()
+                tasks.cancel_scope.cancel(reason="stopped")
 
     try:
         trio.run(main)

@@ -192,14 +192,10 @@ def test_more_edits_than_allowed_fail_the_request() -> None:
         applied(Effect(edits=edits(*[(name, b"") for name in names])), [])
 
 
-def test_effect_cannot_be_extended_beyond_the_limit() -> None:
-    """The short cut for prepared effects counts too, ignored edits included."""
-    sets = [(b"x-%d" % index, b"") for index in range(MAX_EDITS - 1)]
-    prepared = Effect(edits=edits(*sets, (b"x-envoy-a", b"")))
-    assert len(applied(prepared, [])) == MAX_EDITS - 1
-
-    with pytest.raises(RoutingFailed):
-        applied(prepared.extended(HeaderEdit(b"x-more", b"")), [])
+def test_effect_without_an_open_value_cannot_be_completed() -> None:
+    """Only an effect that names its last header has one to complete."""
+    with pytest.raises(ValueError, match="leaves no value open"):
+        Effect().completed(b"1")
 
 
 def test_result_with_too_many_lines_fails_the_request() -> None:
@@ -288,25 +284,27 @@ def test_effect_is_applied_by_the_rules(
     assert applied(effect, lines, streaming=streaming) == expected
 
 
-@given(lines=_lines, removes=st.frozensets(_names), wanted=_edits, more=_edits)
+@given(lines=_lines, removes=st.frozensets(_names), wanted=_edits)
 @settings(deadline=None, max_examples=200)
-def test_extended_effect_equals_one_made_at_once(
-    lines: list[HeaderLine],
-    removes: frozenset[bytes],
-    wanted: list[HeaderEdit],
-    more: list[HeaderEdit],
+def test_completed_effect_equals_one_made_at_once(
+    lines: list[HeaderLine], removes: frozenset[bytes], wanted: list[HeaderEdit]
 ) -> None:
     """Completing a prepared effect is a short cut and nothing else; the prepared one stays."""
-    prepared = Effect(removes, tuple(wanted), clear_route_cache=True, stream_response=True)
-    before = applied(prepared, lines)
-    effect = prepared
-    for edit in more:
-        effect = effect.extended(edit, body=b"new")
+    open_ended = Effect(
+        removes | {b"x-last"},
+        tuple(wanted),
+        clear_route_cache=True,
+        stream_response=True,
+        last=(b"x-last", b""),
+    )
 
-    assert applied(effect, lines) == applied(Effect(removes, (*wanted, *more)), lines)
-    assert applied(prepared, lines) == before
-    assert prepared.body is None
-    assert effect.body == (b"new" if more else None)
+    effect = open_ended.completed(b"1", body=b"new")
+
+    at_once = Effect(removes | {b"x-last"}, (*wanted, HeaderEdit(b"x-last", b"1")))
+    assert applied(effect, lines) == applied(at_once, lines)
+    assert effect.all_edits() == at_once.edits
+    assert open_ended.body is None
+    assert effect.body == b"new"
     assert effect.clear_route_cache
     assert effect.stream_response
 

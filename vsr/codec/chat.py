@@ -16,6 +16,9 @@ _METADATA_ENTRIES = 32
 _METADATA_KEY_BYTES = 128
 _METADATA_VALUE_BYTES = 1024
 
+_RESERVES = frozenset({"max_tokens", "max_completion_tokens"})
+_BOUND_PER_BYTE = 4
+
 _TRUE = msgspec.Raw(b"true")
 _FALSE = msgspec.Raw(b"false")
 _KINDS = {'"': "String", "t": "True", "f": "False", "n": "Null", "{": "JSON", "[": "JSON"}
@@ -66,6 +69,20 @@ class ChatRequest(msgspec.Struct):
             estimate = text_tokens(utf8_bytes(self.context_text))
             self._token_count = min(max(estimate, floor), MAX_TOKENS)
         return self._token_count
+
+    @property
+    def token_bound(self) -> int:
+        """Return a cheap upper bound of `token_count`; nothing is decoded for it.
+
+        A byte of the body counts as text or as structure, never more than once; framing adds at
+        most eight tokens per three bytes (`{},`), which is where the factor comes from. What a
+        few bytes can ask for more, images and an output reserve, is looked for by name, and any
+        escape that could hide a name gives up.
+        """
+        body = self.envelope.body
+        if b"image" in body or b"\\u" in body or not _RESERVES.isdisjoint(self.envelope.members):
+            return MAX_TOKENS
+        return _BOUND_PER_BYTE * len(body) + _BOUND_PER_BYTE
 
     @property
     def is_blank(self) -> bool:

@@ -134,11 +134,10 @@ class RoutingSession(msgspec.Struct):
             return Effect(removes=DIAGNOSTIC_HEADERS, edits=edits, stream_response=is_stream)
         answered = target.streamed if is_stream else target.answered
         latency = b"%.3f" % (self._latency_s * 1000)
-        effect = answered.extended(HeaderEdit(b"x-vsr-routing-latency-ms", latency))
         if self._chat is not None and self._is_debugging():
-            for edit in debug_edits(self._verdict, self._chat):
-                effect = effect.extended(edit)
-        return effect
+            edits = (*answered.edits, *debug_edits(self._verdict, self._chat))
+            answered = msgspec.structs.replace(answered, edits=edits, _changes=None)
+        return answered.completed(latency)
 
     async def response_body(self, data: bytes, *, is_last: bool) -> Effect:
         """Leave the body as it is: no plugin of this version reads it."""
@@ -189,4 +188,4 @@ def _dispatch(chat: ChatRequest, target: Target) -> Effect:
     if chat.envelope.raw("model") == target.model_json:
         return target.as_it_is
     body = chat.envelope.spliced({"model": target.model_json})
-    return target.rewritten.extended(HeaderEdit(b"content-length", b"%d" % len(body)), body=body)
+    return target.rewritten.completed(b"%d" % len(body), body=body)

@@ -36,6 +36,9 @@ DIAGNOSTIC_HEADERS = frozenset(
 """What only the Router may say of an answer. Source: as above, response-header phase."""
 
 
+_LATENCY = (b"x-vsr-routing-latency-ms", b"")
+
+
 @attrs.frozen
 class Keystone:
     """The response headers that say which schema, path and configuration answered."""
@@ -78,9 +81,9 @@ class Target:
     as_it_is: Effect = attrs.field(repr=False)
     """Makes the client's request the backend's when its body already is."""
     rewritten: Effect = attrs.field(repr=False)
-    """The same for a new body; its `content-length` is still to be added."""
+    """The same for a new body, to be completed with its length."""
     answered: Effect
-    """Tells the client of a whole answer; the latency is still to be added."""
+    """Tells the client of a whole answer, to be completed with the routing latency."""
     streamed: Effect
     """The same for an event stream."""
 
@@ -94,15 +97,20 @@ def make_target(cluster: Cluster, choice: Choice, keystone: Keystone) -> Target:
     lines.append((b":path", cluster.chat_path.encode()))
     edits = tuple(HeaderEdit(name, value) for name, value in lines)
     success = keystone.edits(b"upstream") + _choice_edits(choice, cluster.name)
-    removed = DIAGNOSTIC_HEADERS | {b"content-length"}
+    removed = DIAGNOSTIC_HEADERS | {b"content-length", _LATENCY[0]}
     return Target(
         alias=cluster.name,
         choice=choice,
         model_json=msgspec.json.encode(cluster.upstream_model),
         as_it_is=Effect(CREDENTIAL_HEADERS, edits, clear_route_cache=True),
-        rewritten=Effect(CREDENTIAL_HEADERS | {b"content-length"}, edits, clear_route_cache=True),
-        answered=Effect(removed, success),
-        streamed=Effect(removed, success, stream_response=True),
+        rewritten=Effect(
+            CREDENTIAL_HEADERS | {b"content-length"},
+            edits,
+            clear_route_cache=True,
+            last=(b"content-length", b""),
+        ),
+        answered=Effect(removed, success, last=_LATENCY),
+        streamed=Effect(removed, success, stream_response=True, last=_LATENCY),
     )
 
 

@@ -77,8 +77,13 @@ class H1Connection:
         self.connection.on_gone = self._client_gone
         try:
             with self.life:
-                while await self._serve_request():
-                    pass
+                while (head := await self._read_head()) is not None:
+                    exchange = H1Exchange(self, head)
+                    await self._handler(exchange)
+                    if not exchange.may_continue:
+                        if not exchange.is_body_read:
+                            await self._linger()
+                        break
         except NetworkError:
             pass  # the client is gone, and nobody is left to tell
         except Exception:  # noqa: BLE001  # one connection's bug must not end the others
@@ -106,32 +111,20 @@ class H1Connection:
         if self.scope is not None:
             self.scope.end(Cause.DEADLINE)
 
-    async def _serve_request(self) -> bool:
-        """Serve the next request; return whether another may follow."""
-        head = await self._read_head()
-        if isinstance(head, FramingError):
-            await self.connection.send(refusal(head.status, str(head)))
-            await self._linger()
-            return False
-        if head is None:
-            return False
-        exchange = H1Exchange(self, head)
-        await self._handler(exchange)
-        if exchange.may_continue:
-            return True
-        if not exchange.is_body_read:
-            await self._linger()
-        return False
-
-    async def _read_head(self) -> RequestHead | FramingError | None:
+    async def _read_head(self) -> RequestHead | None:
+        """Return the next request's head, None when there will be none; a broken one is refused."""
         while True:
             event = self.http.next_event()
             if event is None:
                 if not await self._fill_head():
                     return None
-            elif isinstance(event, RequestHead | FramingError):
+            elif isinstance(event, RequestHead):
                 self._head_until = inf
                 return event
+            elif isinstance(event, FramingError):
+                await self.connection.send(refusal(event.status, str(event)))
+                await self._linger()
+                return None
 
     async def _fill_head(self) -> bool:
         """Wait for bytes of a head; return False when none will come."""
@@ -180,7 +173,7 @@ class H1Exchange:
     _is_chunked = False
     _left: int | None = None
     """Bytes of a declared length that are still to be sent."""
-    _has_ended = False
+    has_ended = False
     _keeps_alive = False
 
     def __init__(self, owner: H1Connection, head: RequestHead) -> None:
@@ -202,7 +195,7 @@ class H1Exchange:
     @property
     def may_continue(self) -> bool:
         """Return whether the connection can carry another request."""
-        return self._has_ended and self._keeps_alive
+        return self.has_ended and self._keeps_alive
 
     def bind(self, scope: RequestScope | None) -> None:
         """Let the connection end `scope`, at once if the client has left already."""
@@ -255,7 +248,7 @@ class H1Exchange:
         self._commit(status)
         self.bytes_sent += len(body)
         await self._owner.connection.send(encode_head(status, lines) + body)
-        self._has_ended = True
+        self.has_ended = True
 
     async def start(
         self, status: int, lines: list[HeaderLine], length: int | None, first: bytes
@@ -277,7 +270,7 @@ class H1Exchange:
             return
         if self._is_chunked:
             await self._owner.connection.send(LAST_CHUNK)
-        self._has_ended = True
+        self.has_ended = True
 
     def abort(self) -> None:
         """Break the response off.

@@ -19,6 +19,8 @@ class Exchange(Protocol):
     protocol: str
     is_committed: bool
     """Whether the response head was sent: from then on nothing can be taken back."""
+    has_ended: bool
+    """Whether the response was sent to its end."""
     status: int
     """Status that was sent, 0 before."""
     bytes_sent: int

@@ -69,11 +69,7 @@ class ListenerHandler:
             await exchange.respond(*render_error(NotServing()))
             return
         listener = generation.listener(self.listener_name)
-        run = RequestRun(gateway, generation.lease(), listener, exchange)
-        try:
-            await run.serve()
-        finally:
-            run.finish()
+        await RequestRun(gateway, generation.lease(), listener, exchange).serve()
 
 
 class RequestRun:
@@ -87,7 +83,6 @@ class RequestRun:
     answered_at = 0.0
     upstream_s: float | None = None
     first_byte_s: float | None = None
-    is_complete = False
 
     def __init__(
         self, gateway: Gateway, generation: Generation, listener: Listener, exchange: H1Exchange
@@ -109,7 +104,12 @@ class RequestRun:
         try:
             async with trio.open_nursery() as tasks:
                 scope.tasks = tasks
-                await self._serve()
+                try:
+                    await self._answer()
+                except VsrError as error:
+                    await self._fail(error)
+                except NetworkError:
+                    scope.end(Cause.CLIENT_GONE)
             if tasks.cancel_scope.cancelled_caught and scope.cause is Cause.DEADLINE:
                 await self._fail(DeadlineExceeded())
         except Exception:  # noqa: BLE001  # the request boundary: a 500 and a traceback in the log
@@ -117,6 +117,7 @@ class RequestRun:
             await self._fail(RoutingFailed())
         finally:
             exchange.bind(None)
+            self.finish()
 
     def finish(self) -> None:
         """End the plan, write the log line, give the generation back."""
@@ -129,20 +130,14 @@ class RequestRun:
         self.generation.release()
         self.gateway.access_log.add(self._access_line(outcome))
 
-    async def _serve(self) -> None:
-        try:
-            request = await self._read_request()
-            self.plan = plan = await self.generation.engine.plan(request, self.scope)
-            if plan.immediate is not None:
-                status, lines = render_immediate(plan.immediate)
-                await self.exchange.respond(status, lines, plan.immediate.body)
-                self.is_complete = True
-            elif plan.call is not None:
-                await self._relay(plan, plan.call)
-        except VsrError as error:
-            await self._fail(error)
-        except NetworkError:
-            self.scope.end(Cause.CLIENT_GONE)
+    async def _answer(self) -> None:
+        request = await self._read_request()
+        self.plan = plan = await self.generation.engine.plan(request, self.scope)
+        if plan.call is not None:
+            await self._relay(plan, plan.call)
+        elif plan.immediate is not None:
+            status, lines = render_immediate(plan.immediate)
+            await self.exchange.respond(status, lines, plan.immediate.body)
 
     async def _read_request(self) -> Request:
         exchange, listener = self.exchange, self.listener
@@ -167,17 +162,15 @@ class RequestRun:
 
     async def _relay(self, plan: Plan, call: Call) -> None:
         """Send the tail call and pass its response on."""
-        upstream, listener = self.generation.upstream, self.listener
+        upstream = self.generation.upstream
         cluster = upstream.cluster_for(call.route_key)
+        listener_s = self.listener.call_timeout_s
         sent_at = self.now()
-        deadline = Deadline.after(sent_at, cluster.total_s(listener.call_timeout_s))
+        deadline = Deadline.after(sent_at, cluster.total_s(listener_s))
         if deadline.at != inf:
             self.exchange.end_at(deadline.at)
         response = await upstream.send(
-            call,
-            deadline=deadline,
-            idle_s=cluster.idle_s(listener.call_timeout_s),
-            journal=self.journal,
+            call, deadline=deadline, idle_s=cluster.idle_s(listener_s), journal=self.journal
         )
         try:
             self.answered_at = self.now()
@@ -187,7 +180,6 @@ class RequestRun:
                 await self._send_whole(response)
             else:
                 await self._send_as_it_comes(response)
-            self.is_complete = True
         finally:
             response.close()
 
@@ -232,13 +224,13 @@ class RequestRun:
             self.usage = Usage(found.prompt_tokens, found.completion_tokens)
 
     def _outcome(self) -> Outcome:
-        cause, status = self.scope.cause, self.exchange.status or None
-        attempts = tuple(self.journal.attempts)
+        exchange, cause = self.exchange, self.scope.cause
+        status, attempts = exchange.status or None, tuple(self.journal.attempts)
         if isinstance(self.error, DeadlineExceeded):
             return Outcome(Terminal.TIMED_OUT, Cause.DEADLINE, status, None, attempts)
-        if self.error is not None:
-            return Outcome(Terminal.FAILED, cause, status, None, attempts)
-        if not self.is_complete:
+        if self.error is not None and (exchange.has_ended or cause is None):
+            return Outcome(Terminal.FAILED, None, status, None, attempts)
+        if not exchange.has_ended:
             return Outcome(Terminal.CANCELLED, cause, status, None, attempts)
         failed = status is not None and status >= _FIRST_ERROR
         terminal = Terminal.FAILED if failed else Terminal.SUCCEEDED

@@ -1,5 +1,6 @@
 """Listeners: accept connections, serve each on a task of its own, drain."""
 
+import os
 from collections.abc import Callable, Sequence
 
 import attrs
@@ -15,6 +16,14 @@ from vsr.resources.listener import Listener
 DRAIN_GRACE_S = 25.0
 """What requests under way get to finish in a drain. Source: the reference's shutdown."""
 _FORCED_END_S = 2.0
+
+
+class BindFailed(Exception):
+    """A listener's address cannot be bound."""
+
+    def __init__(self, listener: Listener, errno: int) -> None:
+        super().__init__(f"cannot listen on port {listener.port}: {os.strerror(errno)}")
+        self.listener = listener
 
 
 @attrs.define(eq=False)
@@ -95,11 +104,14 @@ class Server:
         """Bind every listener.
 
         Raises:
-            OSError: an address cannot be bound; what was bound before is closed again.
+            BindFailed: an address cannot be bound; what was bound before is closed again.
         """
         try:
             for resource in listeners:
-                bound = await self._network.listen(resource.address, resource.port)
+                try:
+                    bound = await self._network.listen(resource.address, resource.port)
+                except OSError as error:
+                    raise BindFailed(resource, error.errno or 0) from None
                 self._listeners.append(self._new_server(resource, bound))
         except BaseException:
             for server in self._listeners:
@@ -127,10 +139,14 @@ class Server:
         with trio.move_on_after(grace_s):
             await self._wait_until_empty()
             return
-        for server in self._listeners:
-            server.force_end()
+        self.force_end()
         with trio.move_on_after(_FORCED_END_S):
             await self._wait_until_empty()
+
+    def force_end(self) -> None:
+        """End every request under way."""
+        for server in self._listeners:
+            server.force_end()
 
     def _new_server(self, resource: Listener, bound: BoundListener) -> ListenerServer:
         handler = self._gateway.handler_for(resource)

@@ -193,6 +193,7 @@ class ClientConnection:
             fed -= head
             self._head_bytes += head
             if self._head_bytes > MAX_HEAD_BYTES:
+                self.head = None
                 self._fault = FramingError("response head is too long")
         if self._is_chunked:
             overhead = fed - self._body_in_feed - CHUNK_LINE_BYTES * self._chunks_in_feed

@@ -19,6 +19,8 @@ class Endpoint:
     address: str = attrs.field(init=False)
     """`host:port` as configured."""
 
+    host_port: tuple[str, int] = attrs.field(init=False, repr=False)
+
     @authority.default
     def _authority(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -27,6 +29,10 @@ class Endpoint:
     @authority_bytes.default
     def _authority_bytes(self) -> bytes:
         return self.authority.encode()
+
+    @host_port.default
+    def _host_port(self) -> tuple[str, int]:
+        return self.host, self.port
 
     @address.default
     def _address(self) -> str:

@@ -70,6 +70,8 @@ class Effect(msgspec.Struct, eq=False):
     stream_response: bool = False
     """Deliver the response body chunk by chunk instead of whole."""
     immediate: ImmediateResponse | None = None
+    last: HeaderLine | None = None
+    """A header to set behind all edits; `removes` names it already. See `completed`."""
     _changes: "_Changes | None" = None
 
     def __eq__(self, other: object) -> bool:
@@ -86,29 +88,35 @@ class Effect(msgspec.Struct, eq=False):
             self.clear_route_cache,
             self.stream_response,
             self.immediate,
+            self.last,
         )
 
-    def extended(self, edit: HeaderEdit, *, body: bytes | None = None) -> "Effect":
-        """Return this effect with one more edit at the end, and with `body` if given.
+    def completed(self, value: bytes, *, body: bytes | None = None) -> "Effect":
+        """Return this effect with the value of its last header, and with `body` if given.
 
-        What was worked out for the edits so far is kept, so that an effect made at activation can
-        be completed per request at the price of the new edit alone.
+        An effect made at activation names that header in `last` and in `removes`; per request it
+        is completed at the price of one record, whatever the number of edits.
 
-        Raises:
-            RoutingFailed: one edit too many.
+        Args:
+            value: made by us, of printable bytes.
+            body: replacement of the whole body.
         """
-        if len(self.edits) >= MAX_EDITS:
-            raise RoutingFailed
-        changes = self.changes
+        if self.last is None:
+            raise ValueError("the effect leaves no value open")
         return Effect(
             self.removes,
-            (*self.edits, edit),
+            self.edits,
             self.body if body is None else body,
             self.clear_route_cache,
             self.stream_response,
             self.immediate,
-            changes.followed_by(edit) if changes.may_be_followed_by(edit) else None,
+            (self.last[0], value),
+            self.changes,
         )
+
+    def all_edits(self) -> tuple[HeaderEdit, ...]:
+        """Return the edits with the last header among them."""
+        return self.edits if self.last is None else (*self.edits, HeaderEdit(*self.last))
 
     @property
     def reroutes(self) -> bool:
@@ -138,26 +146,6 @@ class _Changes(msgspec.Struct):
     pseudo: tuple[HeaderLine, ...]
     lines: tuple[HeaderLine, ...]
 
-    def may_be_followed_by(self, edit: HeaderEdit) -> bool:
-        """Return whether one pass still gives the right result with `edit` at the end."""
-        name = edit.name
-        return (
-            self.is_plain
-            and name not in self.names
-            and not (edit.append or name[:1] == b":" or edit.is_ignored)
-        )
-
-    def followed_by(self, edit: HeaderEdit) -> "_Changes":
-        """Return these changes with a plain edit of a new name at the end."""
-        name = edit.name
-        return _Changes(
-            self.is_plain,
-            self.names | {name},
-            self.dropped | {name},
-            self.pseudo,
-            (*self.lines, (name, edit.value)),
-        )
-
 
 def _work_out(effect: Effect) -> _Changes:
     if len(effect.removes) > MAX_EDITS or len(effect.edits) > MAX_EDITS:
@@ -165,7 +153,9 @@ def _work_out(effect: Effect) -> _Changes:
     edits = [edit for edit in effect.edits if not edit.is_ignored]
     names = frozenset(edit.name for edit in edits)
     return _Changes(
-        is_plain=len(names) == len(edits) and not any(edit.append for edit in edits),
+        is_plain=len(names) == len(edits)
+        and not any(edit.append for edit in edits)
+        and (effect.last is None or effect.last[0] not in names),
         names=names,
         dropped=names.union(name for name in effect.removes if not _is_protected(name)),
         pseudo=tuple((edit.name, edit.value) for edit in edits if edit.name[:1] == b":"),
@@ -183,10 +173,10 @@ def apply_headers(headers: Headers, effect: Effect, *, streaming: bool = False) 
     """
     changes = effect.changes
     if changes.is_plain and not (streaming and b"content-length" in changes.names):
-        _apply_in_one_pass(headers, changes)
+        _apply_in_one_pass(headers, changes, effect.last)
     else:
         _apply_in_turn(headers, effect, streaming=streaming)
-    if effect.edits:
+    if effect.edits or effect.last:
         _check_size(headers)
 
 
@@ -199,7 +189,8 @@ def applied(
         headers: without pseudo-headers; they are left as they are.
         target: value of `:path`, the one pseudo-header of a request that an effect may set.
         first: of the request-header phase.
-        second: of the request-body phase.
+        second: of the request-body phase. A `content-length` that completes it is left out: the
+            upstream layer frames what it sends by the body itself.
 
     Raises:
         RoutingFailed: as `apply_headers`.
@@ -213,6 +204,9 @@ def applied(
         lines = [line for line in headers.lines if line[0] not in dropped]
         lines += before.lines
         lines += after.lines
+        for effect in (first, second):
+            if effect.last is not None and effect.last[0] != b"content-length":
+                lines.append(effect.last)
         result = Headers(lines)
         if before.names or after.names:
             _check_size(result)
@@ -224,10 +218,12 @@ def applied(
     return result, target
 
 
-def _apply_in_one_pass(headers: Headers, changes: _Changes) -> None:
+def _apply_in_one_pass(headers: Headers, changes: _Changes, last: HeaderLine | None) -> None:
     dropped = changes.dropped
     lines = [line for line in headers.lines if line[0] not in dropped]
     lines += changes.lines
+    if last is not None:
+        lines.append(last)
     headers.replace_lines(lines)
     if changes.pseudo:
         at = headers.pseudo_count()
@@ -241,7 +237,7 @@ def _check_size(headers: Headers) -> None:
 
 def _apply_in_turn(headers: Headers, effect: Effect, *, streaming: bool) -> None:
     headers.remove({name for name in effect.removes if not _is_protected(name)})
-    for edit in effect.edits:
+    for edit in effect.all_edits():
         if edit.is_ignored or (streaming and edit.name == b"content-length"):
             continue
         if edit.append:

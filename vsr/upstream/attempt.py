@@ -108,16 +108,20 @@ async def try_endpoint(
     fact = TransportFact.NOT_CONNECTED
     pooled: PooledConnection | None = None
     try:
-        pooled = await pool.acquire(endpoint)
+        pooled = pool.take_idle(endpoint) or await pool.dial(endpoint)
         pooled.fact = TransportFact.CONNECTED
         await _write(pooled, request, endpoint)
-        await _read_head(pooled)
+        while pooled.http.head is None:
+            _read(pooled, await pooled.connection.receive())
     except BaseException as error:
         if pooled is not None:
             fact = pooled.fact
             pool.drop(pooled)
-        journal.attempts.append(Attempt(cluster.name, endpoint.name, fact, None, _code_of(error)))
-        raise
+        failure = UpstreamReset() if isinstance(error, ConnectionBroken) else error
+        journal.attempts.append(Attempt(cluster.name, endpoint.name, fact, None, _code_of(failure)))
+        if failure is error:
+            raise
+        raise failure from None
     response = Response(pool, pooled, idle_s)
     journal.attempts.append(
         Attempt(cluster.name, endpoint.name, TransportFact.HEAD_RECEIVED, response.status)
@@ -144,18 +148,13 @@ async def _write(pooled: PooledConnection, request: WireRequest, endpoint: Endpo
     pooled.fact = TransportFact.REQUEST_WRITTEN
 
 
-async def _read_head(pooled: PooledConnection) -> None:
-    connection, http = pooled.connection, pooled.http
-    while http.head is None:
-        try:
-            data = await connection.receive()
-            if not data:
-                raise UpstreamReset
-            http.feed(data)
-        except ConnectionBroken:
-            raise UpstreamReset from None
-        except FramingError as fault:
-            raise UpstreamProtocolError(str(fault)) from None
+def _read(pooled: PooledConnection, data: bytes) -> None:
+    if not data:
+        raise UpstreamReset
+    try:
+        pooled.http.feed(data)
+    except FramingError as fault:
+        raise UpstreamProtocolError(str(fault)) from None
 
 
 def _code_of(error: BaseException) -> str:

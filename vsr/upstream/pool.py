@@ -41,14 +41,9 @@ class Pool:
         """Return how many connections wait for use."""
         return sum(len(connections) for connections in self._idle.values())
 
-    async def acquire(self, endpoint: Endpoint) -> PooledConnection:
-        """Return a connection to `endpoint` that is open and silent; `release` or `drop` it.
-
-        Raises:
-            UpstreamConnectFailure, NoHealthyEndpoint: see `Dialer.dial`.
-        """
-        key = (endpoint.host, endpoint.port)
-        waiting = self._idle.get(key)
+    def take_idle(self, endpoint: Endpoint) -> PooledConnection | None:
+        """Return the connection to `endpoint` used last, if one is open and silent."""
+        waiting = self._idle.get(endpoint.host_port)
         while waiting:
             pooled = waiting.pop()
             pooled.connection.on_gone = None
@@ -56,9 +51,17 @@ class Pool:
                 self.in_use += 1
                 return pooled
             pooled.close()
+        return None
+
+    async def dial(self, endpoint: Endpoint) -> PooledConnection:
+        """Return a new connection to `endpoint`; `release` or `drop` it.
+
+        Raises:
+            UpstreamConnectFailure, NoHealthyEndpoint: see `Dialer.dial`.
+        """
         connection = await self.dialer.dial(endpoint)
         self.in_use += 1
-        return PooledConnection(key, connection)
+        return PooledConnection(endpoint.host_port, connection)
 
     def release(self, pooled: PooledConnection) -> None:
         """Take back a connection whose response is complete."""

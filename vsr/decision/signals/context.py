@@ -22,8 +22,12 @@ class ContextSignals:
             for rule in program.contexts
         ]
 
+        self._lowest = min((low for low, _, _ in self._bands), default=0)
+
     def __call__(self, chat: ChatRequest) -> Sequence[SignalMatch]:
         """Return the bands that hold the request's token count."""
+        if self._lowest > chat.token_bound:
+            return ()  # most requests are too short for any band, and need no exact count
         count = chat.token_count
         return [match for low, high, match in self._bands if low <= count <= high]
 
