@@ -173,6 +173,7 @@ class H1Exchange:
     _is_chunked = False
     _left: int | None = None
     """Bytes of a declared length that are still to be sent."""
+    _unsent = b""
     has_ended = False
     _keeps_alive = False
 
@@ -259,9 +260,23 @@ class H1Exchange:
         self._commit(status)
         await self._owner.connection.send(encode_head(status, lines) + self._framed_piece(first))
 
-    async def write(self, data: bytes) -> None:
-        """Send more of the body."""
-        await self._owner.connection.send(self._framed_piece(data))
+    def try_write(self, data: bytes) -> bool:
+        """Send more of the body without waiting; return whether all of it went out."""
+        piece = self._framed_piece(data)
+        try:
+            sent = self._owner.connection.try_send(piece)
+        except ConnectionBroken:
+            sent = 0  # `flush` meets the same and can say so
+        if sent == len(piece):
+            return True
+        self._unsent = piece[sent:]
+        return False
+
+    async def flush(self) -> None:
+        """Send what `try_write` could not."""
+        if self._unsent:
+            unsent, self._unsent = self._unsent, b""
+            await self._owner.connection.send(unsent)
 
     async def end(self) -> None:
         """End the body; one shorter than declared breaks off instead."""

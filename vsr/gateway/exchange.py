@@ -65,8 +65,15 @@ class Exchange(Protocol):
         """
         ...
 
-    async def write(self, data: bytes) -> None:
-        """Send more of the body, waiting as long as the client does not read."""
+    def try_write(self, data: bytes) -> bool:
+        """Send more of the body without waiting; return whether all of it went out.
+
+        If not, `flush` must be awaited before anything else is written.
+        """
+        ...
+
+    async def flush(self) -> None:
+        """Send what `try_write` could not, waiting as long as the client does not read."""
         ...
 
     async def end(self) -> None:

@@ -203,9 +203,8 @@ class RequestRun:
         self.first_byte_s = self.now() - self.started_at
         await exchange.start(response.status, response.headers.lines, response.length, piece)
         while not response.is_complete:
-            piece = await response.receive()
-            if piece:
-                await exchange.write(piece)
+            await response.relay(exchange.try_write)
+            await exchange.flush()
         await exchange.end()
 
     async def _fail(self, error: VsrError) -> None:

@@ -164,6 +164,23 @@ class EpollConnection:
         """Return the next bytes, empty at the end of the stream."""
         return self._inbox.receive(until)
 
+    def pump(
+        self, sink: Callable[[bytes], bool], idle_s: float | None
+    ) -> Coroutine[None, None, bool]:
+        """Hand what arrives to `sink`, in the network's task."""
+        return self._inbox.pump(sink, idle_s)
+
+    def try_send(self, data: bytes) -> int:
+        """Send what fits without waiting."""
+        if self._closed:
+            raise ConnectionBroken
+        try:
+            return self._sock.send(data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            raise ConnectionBroken from None
+
     async def send(self, data: bytes | memoryview) -> None:
         """Send all of `data`."""
         if self._closed:

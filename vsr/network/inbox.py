@@ -21,7 +21,10 @@ class Inbox:
     __slots__ = (
         "_chunks",
         "_error",
+        "_idle_s",
+        "_now",
         "_reader",
+        "_sink",
         "_timer",
         "_timers",
         "ended",
@@ -34,6 +37,9 @@ class Inbox:
     def __init__(self, timers: LazyTimers, on_room: Callable[[], None]) -> None:
         self._chunks: deque[bytes] = deque()
         self._reader: trio.lowlevel.Task | None = None
+        self._sink: Callable[[bytes], bool] | None = None
+        self._idle_s = inf
+        self._now = trio.lowlevel.current_clock().current_time
         self._timers = timers
         self._timer: Timer | None = None
         self._error: type[ConnectionBroken] | None = None
@@ -59,6 +65,12 @@ class Inbox:
             self._chunks.append(data)
             self.held_bytes += len(data)
             return
+        sink = self._sink
+        if sink is not None and sink(data):
+            self._put_off_timeout()
+            return
+        if sink is not None:
+            data = b""  # the sink has it, and wants the reader to take over
         self._release_reader()
         trio.lowlevel.reschedule(reader, outcome.Value(data))
 
@@ -114,6 +126,25 @@ class Inbox:
         received: bytes = await trio.lowlevel.wait_task_rescheduled(self._abort_receive)
         return received
 
+    async def pump(self, sink: Callable[[bytes], bool], idle_s: float | None) -> bool:
+        """Hand what arrives to `sink` as it is delivered; see `Connection.pump`."""
+        while self._chunks:
+            if not sink(await self.receive(inf)):
+                return False
+        if self.ended:
+            return not await self.receive(inf)
+        self._idle_s = inf if idle_s is None else idle_s
+        self._reader = trio.lowlevel.current_task()
+        self._sink = sink
+        if self._idle_s != inf:
+            self._set_timer(self._now() + self._idle_s)
+        await trio.lowlevel.wait_task_rescheduled(self._abort_receive)
+        return self.ended and not self._chunks
+
+    def _put_off_timeout(self) -> None:
+        if self._timer is not None and self._idle_s != inf:
+            self._timer.at = self._now() + self._idle_s
+
     def _set_timer(self, until: float) -> None:
         if self._timer is None:
             self._timer = Timer(self._expire)
@@ -124,7 +155,7 @@ class Inbox:
         return trio.lowlevel.Abort.SUCCEEDED
 
     def _release_reader(self) -> None:
-        self._reader = None
+        self._reader = self._sink = None
         if self._timer is not None:
             self._timer.at = inf
 

@@ -124,6 +124,19 @@ class MemoryConnection:
         """Return the next bytes, empty at the end of the stream."""
         return await self._inbox.receive(until)
 
+    async def pump(self, sink: Callable[[bytes], bool], idle_s: float | None) -> bool:
+        """Hand what arrives to `sink`, in the sender's task."""
+        return await self._inbox.pump(sink, idle_s)
+
+    def try_send(self, data: bytes) -> int:
+        """Send what fits without waiting."""
+        far = self._open_far()
+        if far._inbox.is_full:  # noqa: SLF001
+            return 0
+        taken = data[:READ_SIZE_BYTES]
+        far._inbox.deliver(taken)  # noqa: SLF001
+        return len(taken)
+
     async def send(self, data: bytes | memoryview) -> None:
         """Send all of `data`, waiting while the other end holds a full buffer."""
         await trio.lowlevel.checkpoint_if_cancelled()

@@ -79,6 +79,33 @@ class Connection(Protocol):
         """
         ...
 
+    async def pump(self, sink: Callable[[bytes], bool], idle_s: float | None) -> bool:
+        """Hand what arrives to `sink` until it returns False or the stream ends.
+
+        Where the implementation can, `sink` runs in the task that takes bytes from the network, so
+        that a relayed chunk wakes no other task. It must be quick and must not raise.
+
+        Args:
+            sink: returns whether it wants more.
+            idle_s: limit of each single wait; None means no limit.
+
+        Returns:
+            Whether the stream has ended.
+
+        Raises:
+            ConnectionBroken: the peer reset the connection.
+            ReceiveTimedOut: nothing arrived for `idle_s`.
+        """
+        ...
+
+    def try_send(self, data: bytes) -> int:
+        """Send what fits without waiting; return how many bytes that was.
+
+        Raises:
+            ConnectionBroken: the peer is gone.
+        """
+        ...
+
     async def send(self, data: bytes | memoryview) -> None:
         """Send all of `data`, waiting as long as the peer does not read.
 

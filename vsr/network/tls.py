@@ -4,6 +4,8 @@ import ssl
 from collections.abc import Callable
 from math import inf
 
+import trio
+
 from vsr.network.port import READ_SIZE_BYTES, Connection, ConnectionBroken, TlsFailed
 
 
@@ -101,6 +103,21 @@ class TlsConnection:
                 return b""
             except ssl.SSLError:
                 raise ConnectionBroken from None
+
+    async def pump(self, sink: Callable[[bytes], bool], idle_s: float | None) -> bool:
+        """Hand what arrives to `sink`, in the caller's task: decrypting may have to answer."""
+        while True:
+            until = inf if idle_s is None else trio.current_time() + idle_s
+            data = await self.receive(until=until)
+            if not data:
+                return True
+            if not sink(data):
+                return False
+
+    def try_send(self, data: bytes) -> int:
+        """Send nothing: what is encrypted once has to go out whole, so `send` does it."""
+        del data
+        return 0
 
     async def send(self, data: bytes | memoryview) -> None:
         """Encrypt and send all of `data`."""

@@ -109,6 +109,14 @@ class UpstreamResponse(Protocol):
         """
         ...
 
+    async def relay(self, sink: Callable[[bytes], bool]) -> None:
+        """Hand body bytes to `sink` as they arrive, until it returns False or the body ends.
+
+        Raises:
+            UpstreamProtocolError, DeadlineExceeded: the body ends here, broken.
+        """
+        ...
+
     @property
     def fact(self) -> TransportFact:
         """Return the last transport fact of the attempt that serves this response."""

@@ -1,15 +1,17 @@
 """One try of a call at one endpoint: the request out, the response head in."""
 
+from collections.abc import Callable
 from math import inf
 
+import attrs
 import msgspec
 import trio
 
 from vsr.errors import DeadlineExceeded, UpstreamFailure, UpstreamProtocolError, UpstreamReset
 from vsr.headers import HeaderLine, Headers
 from vsr.http.framing import FramingError
-from vsr.http.h1_client import encode_request
-from vsr.network.port import ConnectionBroken, ReceiveTimedOut
+from vsr.http.h1_client import ClientConnection, encode_request
+from vsr.network.port import ConnectionBroken, NetworkError, ReceiveTimedOut
 from vsr.resources.cluster import Cluster, Endpoint
 from vsr.routing.outcome import Attempt, TransportFact
 from vsr.routing.ports import Journal
@@ -67,15 +69,28 @@ class Response:
                     http.feed(data)
                 else:
                     http.feed_end()
-            except ReceiveTimedOut:
-                raise DeadlineExceeded from None
-            except ConnectionBroken:
-                raise UpstreamProtocolError("connection reset inside the response body") from None
-            except FramingError as fault:
-                raise UpstreamProtocolError(str(fault)) from None
+            except (NetworkError, FramingError) as error:
+                raise _broken_body(error) from None
         if http.is_complete:
             self.fact = TransportFact.BODY_RECEIVED
         return http.take()
+
+    async def relay(self, sink: Callable[[bytes], bool]) -> None:
+        """Hand body bytes to `sink` as they arrive, until it returns False or the body ends."""
+        http = self._pooled.http
+        if (http.has_body_waiting and not sink(http.take())) or http.is_complete:
+            return
+        feed = _Feed(http, sink)
+        try:
+            has_ended = await self._pooled.connection.pump(feed, self._idle_s)
+            if feed.fault is not None:
+                raise feed.fault
+            if has_ended:
+                http.feed_end()
+        except (NetworkError, FramingError) as error:
+            raise _broken_body(error) from None
+        if http.is_complete:
+            self.fact = TransportFact.BODY_RECEIVED
 
     def close(self) -> None:
         """Give the connection back if the response is complete, else drop it at once."""
@@ -87,6 +102,35 @@ class Response:
             self._pool.release(self._pooled)
         else:
             self._pool.drop(self._pooled)
+
+
+@attrs.define
+class _Feed:
+    """Takes bytes of a body from the network and hands on what they hold."""
+
+    http: ClientConnection
+    sink: Callable[[bytes], bool]
+    fault: FramingError | None = None
+
+    def __call__(self, data: bytes) -> bool:
+        """Return whether more is wanted."""
+        http = self.http
+        try:
+            http.feed(data)
+        except FramingError as fault:
+            self.fault = fault
+            return False
+        if http.has_body_waiting and not self.sink(http.take()):
+            return False
+        return not http.is_complete
+
+
+def _broken_body(error: NetworkError | FramingError) -> UpstreamFailure:
+    if isinstance(error, ReceiveTimedOut):
+        return DeadlineExceeded()
+    if isinstance(error, FramingError):
+        return UpstreamProtocolError(str(error))
+    return UpstreamProtocolError("connection reset inside the response body")
 
 
 async def try_endpoint(

@@ -46,8 +46,10 @@ class RuntimeCluster:
     def wire_request(self, call: Call, *, is_default: bool) -> WireRequest:
         """Return `call` as this cluster's backends get it."""
         dropped = self.dropped
-        lines = [line for line in call.headers.lines if line[0] not in dropped]
-        lines += self.cluster.route_headers
+        lines = call.headers.lines
+        if self.cluster.route_headers or not dropped.isdisjoint(call.headers.first_values()):
+            lines = [line for line in lines if line[0] not in dropped]
+            lines += self.cluster.route_headers
         target = call.target
         if is_default and self.cluster.base_path:
             target = _with_base_path(target, self.cluster.base_path.encode())
