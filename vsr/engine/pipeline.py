@@ -9,6 +9,7 @@ from vsr.engine.entrypoint import compile_entrypoints
 from vsr.engine.model_list import render_model_list
 from vsr.engine.session import RoutingSession, Settings
 from vsr.engine.target import Keystone
+from vsr.errors import RoutingFailed
 from vsr.graph.compile import PLAIN_STEPS, compile_graph
 from vsr.graph.nodes.node import Node
 from vsr.headers import Headers
@@ -43,8 +44,11 @@ class RoutingEngine:
 
     def respond(self, plan: Plan, status: int, headers: Headers) -> None:
         """Run the response-header phase on `headers`, in place."""
-        effect = plan.session.response_headers(status, headers)
-        apply_headers(headers, effect, streaming=effect.stream_response)
+        try:
+            effect = plan.session.response_headers(status, headers)
+            apply_headers(headers, effect, streaming=effect.stream_response)
+        except RoutingFailed:
+            raise RoutingFailed(phase="response") from None
 
 
 def compile_engine(

@@ -135,8 +135,9 @@ class RoutingSession(msgspec.Struct):
         answered = target.streamed if is_stream else target.answered
         latency = b"%.3f" % (self._latency_s * 1000)
         if self._chat is not None and self._is_debugging():
-            edits = (*answered.edits, *debug_edits(self._verdict, self._chat))
-            answered = msgspec.structs.replace(answered, edits=edits, _changes=None)
+            edits = answered.completed(latency).all_edits()
+            debug = debug_edits(self._verdict, self._chat)
+            return Effect(answered.removes, (*edits, *debug), stream_response=is_stream)
         return answered.completed(latency)
 
     async def response_body(self, data: bytes, *, is_last: bool) -> Effect:

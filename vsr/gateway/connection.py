@@ -28,7 +28,9 @@ HEAD_TIMEOUT_S = 10.0
 """From the first byte of a head to its end."""
 _LINGER_S = 2.0
 _LINGER_BYTES = 4 * 1024 * 1024
-_WITHOUT_BODY = (204, 304)
+_NO_CONTENT = 204
+"""Has no length either. Source: RFC 9110 section 8.6."""
+_WITHOUT_BODY = (_NO_CONTENT, 304)
 _log = logging.getLogger("vsr.gateway")
 _FRAMING = frozenset({b"content-length", b"transfer-encoding", b"connection"})
 
@@ -63,6 +65,8 @@ class H1Connection:
         self.http = ServerConnection()
         self.state = state
         self.life = trio.CancelScope()
+        self.is_forced = False
+        """Whether a drain has run out of patience."""
         self.scope: RequestScope | None = None
         """Of the request under way."""
         self.deadline = Timer(self._deadline_passed)
@@ -75,6 +79,7 @@ class H1Connection:
     async def serve(self) -> None:
         """Serve requests in turn, then close."""
         self.connection.on_gone = self._client_gone
+        exchange: H1Exchange | None = None
         try:
             with self.life:
                 while (head := await self._read_head()) is not None:
@@ -89,6 +94,8 @@ class H1Connection:
         except Exception:  # noqa: BLE001  # one connection's bug must not end the others
             _log.exception("connection failed")
         finally:
+            if exchange is not None and exchange.is_committed and not exchange.has_ended:
+                exchange.abort()
             self.connection.close()
             self.state.timers.discard(self.deadline)
 
@@ -99,6 +106,7 @@ class H1Connection:
 
     def force_end(self) -> None:
         """End whatever is under way."""
+        self.is_forced = True
         if self.scope is not None:
             self.scope.end(Cause.DRAIN)
         self.life.cancel(reason=Cause.DRAIN)
@@ -206,6 +214,8 @@ class H1Exchange:
             owner.deadline.at = inf
         elif owner.connection.is_gone:
             scope.end(Cause.CLIENT_GONE)
+        elif owner.is_forced:
+            scope.end(Cause.DRAIN)
 
     def end_at(self, at: float) -> None:
         """Let the connection end the bound scope when `at` passes."""
@@ -246,9 +256,8 @@ class H1Exchange:
         lines = self._framed(status, lines, len(body))
         if self._has_no_body(status):
             body = b""
-        self._commit(status)
         self.bytes_sent += len(body)
-        await self._owner.connection.send(encode_head(status, lines) + body)
+        await self._commit(status, encode_head(status, lines) + body)
         self.has_ended = True
 
     async def start(
@@ -257,8 +266,7 @@ class H1Exchange:
         """Send a response head and the first piece of its body in one write."""
         lines = self._framed(status, lines, length)
         self._left = length
-        self._commit(status)
-        await self._owner.connection.send(encode_head(status, lines) + self._framed_piece(first))
+        await self._commit(status, encode_head(status, lines) + self._framed_piece(first))
 
     def try_write(self, data: bytes) -> bool:
         """Send more of the body without waiting; return whether all of it went out."""
@@ -298,9 +306,18 @@ class H1Exchange:
         else:
             connection.abort()
 
-    def _commit(self, status: int) -> None:
+    async def _commit(self, status: int, data: bytes) -> None:
+        """Send the beginning of the response, or all of it.
+
+        Tried without waiting first: as long as nothing is out, another answer can still be given,
+        and after a cancelled wait nobody could say whether something is.
+        """
+        connection = self._owner.connection
+        sent = connection.try_send(data)
         self.is_committed = True
         self.status = status
+        if sent != len(data):
+            await connection.send(data[sent:])
 
     def _framed_piece(self, data: bytes) -> bytes:
         self.bytes_sent += len(data)
@@ -321,7 +338,7 @@ class H1Exchange:
             lines = [line for line in lines if line[0] not in _FRAMING]
         framed = lines.copy()
         if self._has_no_body(status):
-            if described is not None:
+            if described is not None and status != _NO_CONTENT:
                 framed.append(described)
         elif length is not None:
             framed.append((b"content-length", b"%d" % length))

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from contextlib import suppress
 from math import inf
 
 import attrs
@@ -65,11 +66,9 @@ class ListenerHandler:
         if probe is not None:
             await exchange.respond(*probe)
             return
-        if generation is None:
-            await exchange.respond(*render_error(NotServing()))
-            return
-        listener = generation.listener(self.listener_name)
-        await RequestRun(gateway, generation.lease(), listener, exchange).serve()
+        if generation is not None:
+            generation.lease()
+        await RequestRun(gateway, generation, self.listener_name, exchange).serve()
 
 
 class RequestRun:
@@ -85,11 +84,16 @@ class RequestRun:
     first_byte_s: float | None = None
 
     def __init__(
-        self, gateway: Gateway, generation: Generation, listener: Listener, exchange: H1Exchange
+        self,
+        gateway: Gateway,
+        generation: Generation | None,
+        listener_name: str,
+        exchange: H1Exchange,
     ) -> None:
         self.gateway = gateway
         self.generation = generation
-        self.listener = listener
+        """Leased by the caller, given back by `finish`; None while nothing is active."""
+        self.listener_name = listener_name
         self.exchange = exchange
         self.scope = RequestScope(exchange.life)
         self.journal = Journal()
@@ -98,26 +102,40 @@ class RequestRun:
         self.wall_ns = time.time_ns()
 
     async def serve(self) -> None:
-        """Answer the request in its own nursery."""
+        """Answer the request; its work runs in a nursery of its own."""
         exchange, scope = self.exchange, self.scope
         exchange.bind(scope)
         try:
+            error: VsrError | None = None
             async with trio.open_nursery() as tasks:
                 scope.tasks = tasks
                 try:
                     await self._answer()
-                except VsrError as error:
-                    await self._fail(error)
-                except NetworkError:
-                    scope.end(Cause.CLIENT_GONE)
-            if tasks.cancel_scope.cancelled_caught and scope.cause is Cause.DEADLINE:
-                await self._fail(DeadlineExceeded())
-        except Exception:  # noqa: BLE001  # the request boundary: a 500 and a traceback in the log
-            _log.exception("request failed")
-            await self._fail(RoutingFailed())
+                except VsrError as failure:
+                    error = failure
+            if error is None and tasks.cancel_scope.cancelled_caught:
+                error = DeadlineExceeded() if scope.cause is Cause.DEADLINE else None
+            if error is not None:
+                # Outside the nursery: a deadline that passes meanwhile must not break the answer.
+                await self._fail(error)
+        except NetworkError:
+            scope.end(Cause.CLIENT_GONE)
+        except Exception as error:  # noqa: BLE001  # the request boundary, see `_answer_for_bug`
+            await self._answer_for_bug(error)
         finally:
             exchange.bind(None)
             self.finish()
+
+    async def _answer_for_bug(self, error: Exception) -> None:
+        """Tell the client of a 500 and the log of the traceback, unless the client just left."""
+        if isinstance(error, ExceptionGroup) and error.split(NetworkError)[1] is None:
+            self.scope.end(Cause.CLIENT_GONE)
+            return
+        _log.error("request failed", exc_info=error)
+        with suppress(NetworkError):
+            await self._fail(
+                RoutingFailed(phase="request" if self.upstream_s is None else "response")
+            )
 
     def finish(self) -> None:
         """End the plan, write the log line, give the generation back."""
@@ -127,20 +145,25 @@ class RequestRun:
                 self.plan.finish(outcome)
         except Exception:  # noqa: BLE001  # accounting must not take the connection down with it
             _log.exception("settlement failed")
-        self.generation.release()
+        if self.generation is not None:
+            self.generation.release()
         self.gateway.access_log.add(self._access_line(outcome))
 
     async def _answer(self) -> None:
-        request = await self._read_request()
-        self.plan = plan = await self.generation.engine.plan(request, self.scope)
+        generation = self.generation
+        if generation is None:
+            raise NotServing
+        listener = generation.listener(self.listener_name)
+        request = await self._read_request(listener)
+        self.plan = plan = await generation.engine.plan(request, self.scope)
         if plan.call is not None:
-            await self._relay(plan, plan.call)
+            await self._relay(generation, listener, plan, plan.call)
         elif plan.immediate is not None:
             status, lines = render_immediate(plan.immediate)
             await self.exchange.respond(status, lines, plan.immediate.body)
 
-    async def _read_request(self) -> Request:
-        exchange, listener = self.exchange, self.listener
+    async def _read_request(self, listener: Listener) -> Request:
+        exchange = self.exchange
         removed: frozenset[bytes] = frozenset()
         if listener.api_keys:
             check_api_key(exchange.head.lines, listener.api_keys)
@@ -160,11 +183,13 @@ class RequestRun:
         )
         return request
 
-    async def _relay(self, plan: Plan, call: Call) -> None:
+    async def _relay(
+        self, generation: Generation, listener: Listener, plan: Plan, call: Call
+    ) -> None:
         """Send the tail call and pass its response on."""
-        upstream = self.generation.upstream
+        upstream = generation.upstream
         cluster = upstream.cluster_for(call.route_key)
-        listener_s = self.listener.call_timeout_s
+        listener_s = listener.call_timeout_s
         sent_at = self.now()
         deadline = Deadline.after(sent_at, cluster.total_s(listener_s))
         if deadline.at != inf:
@@ -175,7 +200,7 @@ class RequestRun:
         try:
             self.answered_at = self.now()
             self.upstream_s = self.answered_at - sent_at
-            self.generation.engine.respond(plan, response.status, response.headers)
+            generation.engine.respond(plan, response.status, response.headers)
             if _is_collected(response):
                 await self._send_whole(response)
             else:
@@ -259,11 +284,11 @@ class RequestRun:
             outcome=outcome.terminal,
             cause=cause,
             attempts=len(outcome.attempts),
-            listener=self.listener.name,
+            listener=self.listener_name,
             recipe=evidence.recipe,
             decision=evidence.decision,
             model=evidence.model,
-            config_version=self.generation.version,
+            config_version=0 if self.generation is None else self.generation.version,
             prompt_tokens=usage.prompt_tokens if usage is not None else None,
             completion_tokens=usage.completion_tokens if usage is not None else None,
             first_byte_ms=None if self.first_byte_s is None else _ms(self.first_byte_s),

@@ -33,6 +33,8 @@ _DROPPED = HOP_BY_HOP | {
 }
 """What never reaches a backend as the client sent it. Source: the reference's upstream layer."""
 
+_CREDENTIALS = frozenset({b"authorization", b"api-key", b"x-api-key"})
+
 
 @attrs.define(eq=False)
 class RuntimeCluster:
@@ -45,11 +47,12 @@ class RuntimeCluster:
 
     def wire_request(self, call: Call, *, is_default: bool) -> WireRequest:
         """Return `call` as this cluster's backends get it."""
-        dropped = self.dropped
+        dropped, cluster = self.dropped, self.cluster
         lines = call.headers.lines
-        if self.cluster.route_headers or not dropped.isdisjoint(call.headers.first_values()):
-            lines = [line for line in lines if line[0] not in dropped]
-            lines += self.cluster.route_headers
+        if cluster.route_headers or not dropped.isdisjoint(call.headers.first_values()):
+            own = cluster.credential
+            lines = [line for line in lines if line[0] not in dropped or line == own]
+            lines += cluster.route_headers
         target = call.target
         if is_default and self.cluster.base_path:
             target = _with_base_path(target, self.cluster.base_path.encode())
@@ -72,7 +75,7 @@ class Clusters:
                 cluster,
                 self._pool_for(SecurityDomain.of(cluster), network, tls_context),
                 RoundRobin(cluster.endpoints, rng),
-                frozenset(_DROPPED | {name for name, _ in cluster.route_headers}),
+                _dropped(cluster),
             )
             for cluster in snapshot.clusters
         }
@@ -133,6 +136,18 @@ class Clusters:
         if pool is None:
             pool = self._pools[domain] = Pool(DomainDialer(domain, network, tls_context))
         return pool
+
+
+def _dropped(cluster: Cluster) -> frozenset[bytes]:
+    """Return the fields that this cluster's backends don't get as the client sent them.
+
+    A backend that we authenticate to gets no credential but ours: a client's key for one provider
+    must not reach another.
+    """
+    dropped = _DROPPED | {name for name, _ in cluster.route_headers}
+    if cluster.credential is not None:
+        dropped |= _CREDENTIALS | {cluster.credential[0]}
+    return dropped
 
 
 def _with_base_path(target: bytes, base_path: bytes) -> bytes:
