@@ -9,7 +9,6 @@ from vsr.engine.entrypoint import compile_entrypoints
 from vsr.engine.model_list import render_model_list
 from vsr.engine.session import RoutingSession, Settings
 from vsr.engine.target import Keystone
-from vsr.errors import RoutingFailed
 from vsr.graph.compile import PLAIN_STEPS, compile_graph
 from vsr.graph.nodes.node import Node
 from vsr.headers import Headers
@@ -44,11 +43,8 @@ class RoutingEngine:
 
     def respond(self, plan: Plan, status: int, headers: Headers) -> None:
         """Run the response-header phase on `headers`, in place."""
-        try:
-            effect = plan.session.response_headers(status, headers)
-            apply_headers(headers, effect, streaming=effect.stream_response)
-        except RoutingFailed:
-            raise RoutingFailed(phase="response") from None
+        effect = plan.session.response_headers(status, headers)
+        apply_headers(headers, effect, streaming=effect.stream_response)
 
 
 def compile_engine(

@@ -132,6 +132,7 @@ class RequestRun:
             self.scope.end(Cause.CLIENT_GONE)
             return
         _log.error("request failed", exc_info=error)
+        phase = "request" if self.upstream_s is None else "response"
         with suppress(NetworkError):
             await self._fail(
                 RoutingFailed(phase="request" if self.upstream_s is None else "response")
@@ -200,7 +201,10 @@ class RequestRun:
         try:
             self.answered_at = self.now()
             self.upstream_s = self.answered_at - sent_at
-            generation.engine.respond(plan, response.status, response.headers)
+            try:
+                generation.engine.respond(plan, response.status, response.headers)
+            except RoutingFailed:
+                raise RoutingFailed(phase="response") from None
             if _is_collected(response):
                 await self._send_whole(response)
             else:

@@ -86,6 +86,7 @@ class ClientConnection:
         if self._fault is None:
             self._count(data, had_head=had_head)
         if self._fault is not None:
+            self.is_reusable = False
             raise self._fault
 
     def feed_end(self) -> None:
