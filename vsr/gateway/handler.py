@@ -134,9 +134,7 @@ class RequestRun:
         _log.error("request failed", exc_info=error)
         phase = "request" if self.upstream_s is None else "response"
         with suppress(NetworkError):
-            await self._fail(
-                RoutingFailed(phase="request" if self.upstream_s is None else "response")
-            )
+            await self._fail(RoutingFailed(phase=phase))
 
     def finish(self) -> None:
         """End the plan, write the log line, give the generation back."""
