@@ -225,11 +225,14 @@ def _say(text: str) -> None:
 
 
 async def _write_stdout(data: bytes) -> None:
-    def write() -> None:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+    """Write past Python's own buffer: a reader that is stuck must not hold up the exit."""
 
-    await trio.to_thread.run_sync(write)
+    def write() -> None:
+        left = memoryview(data)
+        while left:
+            left = left[os.write(sys.stdout.fileno(), left) :]
+
+    await trio.to_thread.run_sync(write, abandon_on_cancel=True)
 
 
 @cache

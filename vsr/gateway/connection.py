@@ -1,7 +1,6 @@
 """The shell around one HTTP/1.1 client connection: requests in turn on one task."""
 
 import logging
-from collections.abc import Awaitable, Callable
 from math import inf
 from typing import Protocol
 
@@ -54,7 +53,16 @@ class ListenerState(Protocol):
         ...
 
 
-Handler = Callable[["H1Exchange"], Awaitable[None]]
+class Handler(Protocol):
+    """Answers the requests of a connection."""
+
+    async def __call__(self, exchange: "H1Exchange") -> None:
+        """Answer one request."""
+        ...
+
+    def note_refusal(self, status: int) -> None:
+        """Take note of a request whose head could not be read."""
+        ...
 
 
 class H1Connection:
@@ -130,6 +138,7 @@ class H1Connection:
                 self._head_until = inf
                 return event
             elif isinstance(event, FramingError):
+                self._handler.note_refusal(event.status)
                 await self.connection.send(refusal(event.status, str(event)))
                 await self._linger()
                 return None
@@ -148,6 +157,7 @@ class H1Connection:
             data = await self.connection.receive(until=until)
         except ReceiveTimedOut:
             if not self._is_waiting:
+                self._handler.note_refusal(408)
                 await self.connection.send(refusal(408, "the request head did not arrive in time"))
             return False
         finally:

@@ -29,9 +29,11 @@ from vsr.routing.request import Request
 from vsr.telemetry.access_log import AccessLine, AccessLog
 
 COLLECT_BYTES = 262_144
-"""Responses up to this length are sent whole, so that a backend that breaks off can still be
-answered for; longer ones and event streams pass through as they come."""
+"""Responses of a declared length up to this are sent whole, so that a backend that breaks off can
+still be answered for; longer ones and those of no declared length pass through as they come."""
 _FIRST_ERROR = 400
+_ERROR_WRITE_S = 10.0
+"""A client that does not even read an error is cut off: no deadline covers that write."""
 _NO_EVIDENCE = Evidence()
 _log = logging.getLogger("vsr.gateway")
 
@@ -69,6 +71,22 @@ class ListenerHandler:
         if generation is not None:
             generation.lease()
         await RequestRun(gateway, generation, self.listener_name, exchange).serve()
+
+    def note_refusal(self, status: int) -> None:
+        """Log a request whose head could not even be read."""
+        log = self.gateway.access_log
+        log.add(
+            AccessLine(
+                start_time=log.stamp(time.time_ns()),
+                method="",
+                path="",
+                protocol="HTTP/1.1",
+                response_code=status,
+                response_flags="DPE",
+                outcome=Terminal.FAILED,
+                listener=self.listener_name,
+            )
+        )
 
 
 class RequestRun:
@@ -219,6 +237,7 @@ class RequestRun:
             body = b"".join(parts)
         self._note_usage(response, body)
         self.first_byte_s = self.answered_at - self.started_at
+        response.close()  # the backend is done; a slow client must not hold its connection
         await self.exchange.respond(response.status, response.headers.lines, body)
 
     async def _send_as_it_comes(self, response: UpstreamResponse) -> None:
@@ -240,7 +259,10 @@ class RequestRun:
         if self.exchange.is_committed:
             self.exchange.abort()
             return
-        await self.exchange.respond(*render_error(error))
+        with trio.move_on_after(_ERROR_WRITE_S):
+            await self.exchange.respond(*render_error(error))
+            return
+        self.exchange.abort()
 
     def _note_usage(self, response: UpstreamResponse, body: bytes) -> None:
         if response.status >= _FIRST_ERROR or self.request is None:
@@ -277,9 +299,9 @@ class RequestRun:
             bytes_sent=exchange.bytes_sent,
             duration_ms=_ms(self.now() - self.started_at),
             upstream_service_time=None if self.upstream_s is None else _ms(self.upstream_s),
-            x_forwarded_for=fields.get(b"x-forwarded-for", b"").decode("latin-1"),
-            user_agent=fields.get(b"user-agent", b"").decode("latin-1"),
-            request_id=request.id if request is not None else "",
+            x_forwarded_for=_text(fields, b"x-forwarded-for"),
+            user_agent=_text(fields, b"user-agent"),
+            request_id=_text(fields, b"x-request-id") if request is None else request.id,
             authority=head.authority.decode("latin-1"),
             upstream_host=self.journal.upstream_host,
             response_flags=self._flags(outcome),
@@ -306,6 +328,10 @@ def _is_collected(response: UpstreamResponse) -> bool:
     if response.is_complete:
         return True
     return response.length is not None and response.length <= COLLECT_BYTES
+
+
+def _text(fields: dict[bytes, bytes], name: bytes) -> str:
+    return fields.get(name, b"").decode("latin-1")
 
 
 def _ms(seconds: float) -> float:

@@ -1,5 +1,7 @@
 """The access log: one JSON line per request, written in batches off the request's path."""
 
+import logging
+import os
 import time
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
@@ -10,6 +12,7 @@ import trio
 _MAX_HELD_LINES = 100_000
 """Lines kept while the sink is stuck; beyond it lines are dropped and counted."""
 _BATCH_WAIT_S = 0.2
+_log = logging.getLogger("vsr.telemetry")
 
 
 class AccessLine(msgspec.Struct, kw_only=True):
@@ -96,5 +99,10 @@ class AccessLog:
         if not self._held:
             return
         lines, self._held = self._held, []
-        lines.append(b"")
-        await self._sink(b"\n".join(lines))
+        try:
+            await self._sink(b"\n".join((*lines, b"")))
+        except OSError as error:
+            # Nobody reads the log, or the disk is full: requests are served all the same.
+            if not self.dropped:
+                _log.warning("access log lines are lost: %s", os.strerror(error.errno or 0))
+            self.dropped += len(lines)

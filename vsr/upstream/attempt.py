@@ -1,6 +1,7 @@
 """One try of a call at one endpoint: the request out, the response head in."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from math import inf
 
 import attrs
@@ -97,8 +98,7 @@ class Response:
         if self._is_closed:
             return
         self._is_closed = True
-        http = self._pooled.http
-        if http.is_complete and http.is_reusable and not http.has_body_waiting:
+        if self._pooled.is_reusable:
             self._pool.release(self._pooled)
         else:
             self._pool.drop(self._pooled)
@@ -174,22 +174,47 @@ async def try_endpoint(
 
 
 async def _write(pooled: PooledConnection, request: WireRequest, endpoint: Endpoint) -> None:
-    """Send the request; a backend that answers without reading it all is listened to."""
+    """Send the request, or as much of it as the backend wants before it answers."""
     pooled.http.begin(is_head_request=request.method == b"HEAD")
     head, body = encode_request(
         request.method, request.target, endpoint.authority_bytes, request.lines, request.body
     )
     pooled.fact = TransportFact.REQUEST_PARTLY_WRITTEN
-    send = pooled.connection.send
     try:
         if len(body) <= _ONE_WRITE_BYTES:
-            await send(head + body)
+            await pooled.connection.send(head + body)
         else:
-            await send(head)
-            await send(body)
+            await pooled.connection.send(head)
+            if not await _write_unless_answered(pooled, body):
+                return
     except ConnectionBroken:
         return  # what it may have answered before is still to be read
     pooled.fact = TransportFact.REQUEST_WRITTEN
+
+
+async def _write_unless_answered(pooled: PooledConnection, body: bytes) -> bool:
+    """Send a large body; stop when an answer arrives, and return whether all of it was sent.
+
+    Source: RFC 9112 section 9.5: a client that sees an early error should stop sending.
+    """
+    connection = pooled.connection
+    answer: list[bytes] = []
+    is_sent = False
+    async with trio.open_nursery() as tasks:
+
+        async def listen() -> None:
+            with suppress(ConnectionBroken):
+                answer.append(await connection.receive())
+            tasks.cancel_scope.cancel(reason="the backend has answered")
+
+        tasks.start_soon(listen)
+        with suppress(ConnectionBroken):
+            await connection.send(body)
+            is_sent = True
+        tasks.cancel_scope.cancel(reason="the body is sent")
+    if answer:
+        _read(pooled, answer[0])
+    return is_sent
 
 
 def _read(pooled: PooledConnection, data: bytes) -> None:

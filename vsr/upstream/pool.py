@@ -22,6 +22,17 @@ class PooledConnection:
     fact: TransportFact = TransportFact.CONNECTED
     """Of the attempt that uses the connection."""
 
+    @property
+    def is_reusable(self) -> bool:
+        """Return whether a whole request was answered by a whole response that keeps it open."""
+        http = self.http
+        return (
+            self.fact >= TransportFact.REQUEST_WRITTEN
+            and http.is_complete
+            and http.is_reusable
+            and not http.has_body_waiting
+        )
+
     def close(self) -> None:
         """Drop the connection at once."""
         self.connection.close()
