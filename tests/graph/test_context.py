@@ -158,7 +158,7 @@ async def test_call_that_fails_with_a_group_is_closed_too(
 
     ctx = make_context(caller=GroupingCaller(), budget=counting_budget())
 
-    with pytest.raises(ExceptionGroup):
+    with pytest.RaisesGroup(UpstreamReset):
         await ctx.call("alpha")
 
     assert_closed_once(ctx, Terminal.FAILED)

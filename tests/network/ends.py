@@ -47,6 +47,7 @@ async def connected(network: AnyNetwork) -> AsyncIterator[Pair]:
         far = await listener.accept()
     try:
         with trio.fail_after(4 * PATIENCE_S):
+            await trio.lowlevel.checkpoint()
             yield Pair(near, far, listener)
     finally:
         near.close()

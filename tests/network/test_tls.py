@@ -51,7 +51,7 @@ async def dialled(authority: trustme.CA, serve: Serve) -> AsyncIterator[Connecti
     async with trio.open_nursery() as nursery:
         await nursery.start(network.run)
         listeners = await trio.open_tcp_listeners(0, host=LOCALHOST)
-        nursery.start_soon(trio.serve_listeners, handle, listeners)
+        await nursery.start(trio.serve_listeners, handle, listeners)
         port = listeners[0].socket.getsockname()[1]
         with trio.fail_after(4 * PATIENCE_S):
             connection = await network.connect(LOCALHOST, port)

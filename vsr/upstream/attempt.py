@@ -149,23 +149,27 @@ async def try_endpoint(
     Raises:
         UpstreamFailure: no response head came.
     """
-    fact = TransportFact.NOT_CONNECTED
     pooled: PooledConnection | None = None
+
+    def give_up(code: str) -> None:
+        fact = TransportFact.NOT_CONNECTED
+        if pooled is not None:
+            fact = pooled.fact
+            pool.drop(pooled)
+        journal.attempts.append(Attempt(cluster.name, endpoint.name, fact, None, code))
+
     try:
         pooled = pool.take_idle(endpoint) or await pool.dial(endpoint)
         pooled.fact = TransportFact.CONNECTED
         await _write(pooled, request, endpoint)
         while pooled.http.head is None:
             _read(pooled, await pooled.connection.receive())
+    except ConnectionBroken:
+        give_up(UpstreamReset.code)
+        raise UpstreamReset from None
     except BaseException as error:
-        if pooled is not None:
-            fact = pooled.fact
-            pool.drop(pooled)
-        failure = UpstreamReset() if isinstance(error, ConnectionBroken) else error
-        journal.attempts.append(Attempt(cluster.name, endpoint.name, fact, None, _code_of(failure)))
-        if failure is error:
-            raise
-        raise failure from None
+        give_up(error.code if isinstance(error, UpstreamFailure) else "cancelled")
+        raise
     response = Response(pool, pooled, idle_s)
     journal.attempts.append(
         Attempt(cluster.name, endpoint.name, TransportFact.HEAD_RECEIVED, response.status)
@@ -224,8 +228,3 @@ def _read(pooled: PooledConnection, data: bytes) -> None:
         pooled.http.feed(data)
     except FramingError as fault:
         raise UpstreamProtocolError(str(fault)) from None
-
-
-def _code_of(error: BaseException) -> str:
-    """Return the journal's word for `error`; what is not a failure ended the attempt."""
-    return error.code if isinstance(error, UpstreamFailure) else "cancelled"
