@@ -8,7 +8,8 @@ import attrs
 import pytest
 import trio
 
-from vsr.network.epoll import EpollConnection, EpollNetwork
+from vsr.network.epoll import EpollNetwork
+from vsr.network.epoll_connection import EpollConnection
 from vsr.network.memory import MemoryConnection, MemoryNetwork
 from vsr.network.port import READ_AHEAD_BYTES, Connection, ConnectionBroken, Listener
 

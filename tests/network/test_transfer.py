@@ -15,7 +15,7 @@ from tests.network.ends import (
     read,
     settle,
 )
-from vsr.network.epoll import EpollConnection
+from vsr.network.epoll_connection import EpollConnection
 from vsr.network.memory import MemoryConnection
 from vsr.network.port import (
     READ_AHEAD_BYTES,

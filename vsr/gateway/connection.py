@@ -8,7 +8,7 @@ import trio
 
 from vsr.errors import BodyTooLarge, InvalidRequest, RequestTimedOut
 from vsr.gateway.request_scope import RequestScope
-from vsr.gateway.writer import refusal
+from vsr.gateway.writer import BAD_REQUEST, refusal
 from vsr.headers import HeaderLine
 from vsr.http.framing import FramingError, RequestHead
 from vsr.http.h1_server import (
@@ -259,7 +259,7 @@ class H1Exchange:
                 self.is_body_read = True
                 return parts[0] if len(parts) == 1 else b"".join(parts)
             else:
-                raise InvalidRequest(str(event))
+                raise InvalidRequest(str(event), code=BAD_REQUEST)
 
     async def respond(self, status: int, lines: list[HeaderLine], body: bytes) -> None:
         """Send a whole response in one write."""

@@ -5,6 +5,8 @@ from vsr.errors import InvalidRequest, UpstreamFailure, VsrError
 from vsr.headers import HeaderLine
 from vsr.http.h1_server import encode_head
 
+BAD_REQUEST = "bad_request"
+"""Code of a request whose framing is broken, wherever in it that shows."""
 _JSON = (b"content-type", b"application/json")
 _TEXT = (b"content-type", b"text/plain")
 
@@ -22,6 +24,6 @@ def render_error(error: VsrError) -> tuple[int, list[HeaderLine], bytes]:
 
 def refusal(status: int, reason: str) -> bytes:
     """Return the whole response to a request that cannot even be read; the connection closes."""
-    body = openai_error(InvalidRequest(reason, code="bad_request"))
+    body = openai_error(InvalidRequest(reason, code=BAD_REQUEST))
     lines = [_JSON, (b"content-length", b"%d" % len(body)), (b"connection", b"close")]
     return encode_head(status, lines) + body
