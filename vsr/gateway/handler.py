@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Coroutine
 from contextlib import suppress
 from math import inf
 
@@ -59,18 +60,21 @@ class ListenerHandler:
         self.gateway = gateway
         self.listener_name = listener_name
 
-    async def __call__(self, exchange: H1Exchange) -> None:
-        """Answer one request, whatever happens; only cancellation passes."""
+    def __call__(self, exchange: H1Exchange) -> Coroutine[None, None, None]:
+        """Answer one request, whatever happens; only cancellation passes.
+
+        Hands back the coroutine that does it: each frame between the task and the socket costs at
+        every wake-up.
+        """
         gateway = self.gateway
         generation = gateway.active.current
         is_ready = generation is not None and not gateway.is_draining
         probe = answer_probe(exchange.head, is_ready=is_ready)
         if probe is not None:
-            await exchange.respond(*probe)
-            return
+            return exchange.respond(*probe)
         if generation is not None:
             generation.lease()
-        await RequestRun(gateway, generation, self.listener_name, exchange).serve()
+        return RequestRun(gateway, generation, self.listener_name, exchange).serve()
 
     def note_refusal(self, status: int) -> None:
         """Log a request whose head could not even be read."""

@@ -171,6 +171,7 @@ async def try_endpoint(
         give_up(error.code if isinstance(error, UpstreamFailure) else "cancelled")
         raise
     response = Response(pool, pooled, idle_s)
+    journal.upstream_host = endpoint.address
     journal.attempts.append(
         Attempt(cluster.name, endpoint.name, TransportFact.HEAD_RECEIVED, response.status)
     )

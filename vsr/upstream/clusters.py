@@ -2,7 +2,7 @@
 
 import random
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 
 import attrs
 
@@ -95,9 +95,9 @@ class Clusters:
         """Return the named cluster, or the default one."""
         return self._find(route_key).cluster
 
-    async def send(
+    def send(
         self, call: Call, *, deadline: Deadline, idle_s: float | None, journal: Journal
-    ) -> Response:
+    ) -> Coroutine[None, None, Response]:
         """Send `call` to one endpoint of its cluster; see `routing.ports.Upstream`.
 
         Retries, fallback, breakers and ejection are decided here, around `try_endpoint`, once the
@@ -109,11 +109,9 @@ class Clusters:
         endpoint = runtime.balancer.pick()
         if endpoint is None:
             raise NoHealthyEndpoint
-        response = await try_endpoint(
+        return try_endpoint(
             request, runtime.cluster, endpoint, runtime.pool, idle_s=idle_s, journal=journal
         )
-        journal.upstream_host = endpoint.address
-        return response
 
     def close(self) -> None:
         """Close idle connections; those in use close with their response."""
