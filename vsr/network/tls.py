@@ -19,6 +19,8 @@ async def start_client_tls(
     Raises:
         TlsFailed: the handshake failed.
     """
+    # Some builds of Python take a stream that was cut for one that was closed; we must not.
+    context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF
     tls = TlsConnection(connection, context, server_name)
     try:
         await tls.shake_hands()
