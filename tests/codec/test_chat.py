@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.strategies import CHAT_REQUESTS, JSON_VALUES
@@ -320,3 +320,29 @@ def test_chat_reads_any_content_and_tools(
 
     assert request.token_count >= 4
     assert request.facts.user_messages == 1
+
+
+@given(
+    CHAT_REQUESTS,
+    st.sampled_from(["text", "IMAGE_URL", "\u0131mage"]),
+    st.lists(JSON_VALUES, max_size=3),
+    JSON_VALUES,
+)
+@settings(max_examples=300)
+def test_surely_shorter_is_never_wrong(
+    members: dict[str, object], part_type: str, messages: list[object], limit: object
+) -> None:
+    """Counting nothing may say "I don't know", but a request it calls short is short."""
+    image = {"role": "user", "content": [{"type": part_type}]}
+    body = members | {"messages": [*messages, image], "max_completion_tokens": limit}
+
+    for request in (chat(**members), chat(**body)):
+        assert not request.is_surely_shorter_than(request.token_count)
+
+
+def test_surely_shorter_tells_an_ordinary_prompt_from_a_long_band() -> None:
+    """The case it is for: a limit is set, and the prompt is far below every band."""
+    request = chat(max_tokens=64)
+
+    assert request.is_surely_shorter_than(1000)
+    assert not chat(max_tokens=64, model="image").is_surely_shorter_than(1000)

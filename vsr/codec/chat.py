@@ -16,7 +16,7 @@ _METADATA_ENTRIES = 32
 _METADATA_KEY_BYTES = 128
 _METADATA_VALUE_BYTES = 1024
 
-_RESERVES = frozenset({"max_tokens", "max_completion_tokens"})
+_RESERVES = ("max_tokens", "max_completion_tokens")
 _BOUND_PER_BYTE = 4
 
 _TRUE = msgspec.Raw(b"true")
@@ -70,19 +70,20 @@ class ChatRequest(msgspec.Struct):
             self._token_count = min(max(estimate, floor), MAX_TOKENS)
         return self._token_count
 
-    @property
-    def token_bound(self) -> int:
-        """Return a cheap upper bound of `token_count`; nothing is decoded for it.
+    def is_surely_shorter_than(self, tokens: int) -> bool:
+        """Return True only if `token_count` is below `tokens`; nothing is decoded to tell.
 
         A byte of the body counts as text or as structure, never more than once; framing adds at
-        most eight tokens per three bytes (`{},`), which is where the factor comes from. What a
-        few bytes can ask for more, images and an output reserve, is looked for by name, and any
-        escape that could hide a name gives up.
+        most eight tokens per three bytes (`{},`), which is where the factor comes from. An output
+        reserve, for which a few bytes can ask much, is added; an image, or an escape that could
+        hide one, gives up.
         """
-        body = self.envelope.body
-        if b"image" in body or b"\\u" in body or not _RESERVES.isdisjoint(self.envelope.members):
-            return MAX_TOKENS
-        return _BOUND_PER_BYTE * len(body) + _BOUND_PER_BYTE
+        body, members = self.envelope.body, self.envelope.members
+        bound = _BOUND_PER_BYTE * (len(body) + 1)
+        for name in _RESERVES:
+            if name in members and (literal := bytes(members[name])).isdigit():
+                bound += int(literal[:20])
+        return bound < tokens and b"image" not in body.lower() and b"\\u" not in body
 
     @property
     def is_blank(self) -> bool:

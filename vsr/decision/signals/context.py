@@ -26,7 +26,7 @@ class ContextSignals:
 
     def __call__(self, chat: ChatRequest) -> Sequence[SignalMatch]:
         """Return the bands that hold the request's token count."""
-        if self._lowest > chat.token_bound:
+        if chat.is_surely_shorter_than(self._lowest):
             return ()  # most requests are too short for any band, and need no exact count
         count = chat.token_count
         return [match for low, high, match in self._bands if low <= count <= high]
