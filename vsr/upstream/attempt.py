@@ -106,21 +106,24 @@ class Response:
 
 @attrs.define
 class _Feed:
-    """Takes bytes of a body from the network and hands on what they hold."""
+    """Takes bytes of a body from the network and hands on what they hold.
+
+    It runs in the task that serves every socket, so whatever goes wrong is kept for the request's.
+    """
 
     http: ClientConnection
     sink: Callable[[bytes], bool]
-    fault: FramingError | None = None
+    fault: Exception | None = None
 
     def __call__(self, data: bytes) -> bool:
         """Return whether more is wanted."""
         http = self.http
         try:
             http.feed(data)
-        except FramingError as fault:
+            if http.has_body_waiting and not self.sink(http.take()):
+                return False
+        except Exception as fault:  # noqa: BLE001  # raised again by `Response.relay`
             self.fault = fault
-            return False
-        if http.has_body_waiting and not self.sink(http.take()):
             return False
         return not http.is_complete
 
