@@ -4,6 +4,7 @@ VsrError
 |-- InvalidRequest, BodyTooLarge, RequestTimedOut    the client's request is at fault
 |-- Unauthenticated, ModelNotFound, EndpointNotFound, MethodNotAllowed
 |-- NotServing                            no configuration is active, or the process drains
+|-- NotAdmitted                           an admission limit is reached
 |-- RoutingFailed                         a phase failed or an effect could not be applied
 |-- BudgetExhausted
 |-- UpstreamFailure                       the routed call failed: answered by a local reply
@@ -128,6 +129,16 @@ class NotServing(VsrError):
 
     def __init__(self) -> None:
         super().__init__("The router is not serving.")
+
+
+class NotAdmitted(VsrError):
+    """An admission limit is reached; nothing was done for the request."""
+
+    status = 503
+    code = "overloaded"
+
+    def __init__(self) -> None:
+        super().__init__("The router is at its limit.")
 
 
 class RoutingFailed(VsrError):

@@ -11,7 +11,7 @@ import trio
 
 from vsr.codec.usage import read_usage
 from vsr.deadline import Deadline
-from vsr.errors import DeadlineExceeded, NotServing, RoutingFailed, VsrError
+from vsr.errors import DeadlineExceeded, NotAdmitted, NotServing, RoutingFailed, VsrError
 from vsr.gateway.auth import check_api_key
 from vsr.gateway.connection import H1Exchange
 from vsr.gateway.ingress import CLIENT_KEYS, ingress_headers
@@ -104,6 +104,7 @@ class RequestRun:
     answered_at = 0.0
     upstream_s: float | None = None
     first_byte_s: float | None = None
+    is_admitted = False
 
     def __init__(
         self,
@@ -166,6 +167,8 @@ class RequestRun:
                 self.plan.finish(outcome)
         except Exception:  # noqa: BLE001  # accounting must not take the connection down with it
             _log.exception("settlement failed")
+        if self.is_admitted and self.request is not None:
+            self.gateway.admission.release(self.request)
         if self.generation is not None:
             self.generation.release()
         self.gateway.access_log.add(self._access_line(outcome))
@@ -176,6 +179,9 @@ class RequestRun:
             raise NotServing
         listener = generation.listener(self.listener_name)
         request = await self._read_request(listener)
+        if not self.gateway.admission.admit(request):
+            raise NotAdmitted
+        self.is_admitted = True
         self.plan = plan = await generation.engine.plan(request, self.scope)
         if plan.call is not None:
             await self._relay(generation, listener, plan, plan.call)
