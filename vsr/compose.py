@@ -101,6 +101,7 @@ class Router:
                     )
                 ]
             )
+        generation = build_generation(parts, snapshot, 1)
         active = ActiveGeneration()
         gateway = Gateway(active, access_log)
         server = Server(parts.network, gateway)
@@ -110,7 +111,7 @@ class Router:
             path = f"listeners[{error.listener.name}]"
             mend = "free the address, or choose another address or port"
             raise ConfigRejected([Problem(path, str(error), mend=mend)]) from None
-        active.activate(build_generation(parts, snapshot, 1))
+        active.activate(generation)
         return cls(gateway, server, active)
 
 

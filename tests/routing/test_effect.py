@@ -377,3 +377,11 @@ def test_new_body_must_have_the_declared_length(
 def test_body_is_kept_when_the_effect_has_none() -> None:
     """Whatever the length says: that is the sender's business."""
     assert apply_body(Headers([(b"content-length", b"9")]), b"old", UNCHANGED) == b"old"
+
+
+def test_last_content_length_is_skipped_while_streaming() -> None:
+    """It is a set like any other, although it stands apart."""
+    effect = Effect(frozenset({LENGTH}), edits((b"x-a", b"1")), last=(LENGTH, b""))
+
+    assert applied(effect.completed(b"5"), []) == [(b"x-a", b"1"), (LENGTH, b"5")]
+    assert applied(effect.completed(b"5"), [], streaming=True) == [(b"x-a", b"1")]

@@ -7,7 +7,7 @@ from vsr.decision.selection.selection import Selection
 from vsr.engine.endpoints import Endpoint
 from vsr.engine.entrypoint import compile_entrypoints
 from vsr.engine.model_list import render_model_list
-from vsr.engine.session import RoutingSession, Settings
+from vsr.engine.session import RoutingSession, Settings, compile_settings
 from vsr.engine.target import Keystone
 from vsr.graph.compile import PLAIN_STEPS, compile_graph
 from vsr.graph.nodes.node import Node
@@ -68,7 +68,7 @@ def compile_engine(
     """
     keystone = Keystone(version)
     return RoutingEngine(
-        Settings(
+        compile_settings(
             keystone=keystone,
             entrypoints=compile_entrypoints(snapshot, selections, keystone),
             plain=compile_graph("builtin/plain", PLAIN_STEPS, nodes, params=("model",)),

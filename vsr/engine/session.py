@@ -42,6 +42,27 @@ _HYGIENE = Effect(removes=INTERNAL_HEADERS, edits=(HeaderEdit(b"accept-encoding"
 _JSON = HeaderEdit(b"content-type", b"application/json")
 
 
+def compile_settings(
+    keystone: Keystone,
+    entrypoints: Entrypoints,
+    plain: CompiledGraph,
+    model_list: bytes,
+    clock: Callable[[], float],
+) -> "Settings":
+    """Work out once what every session of a configuration answers alike."""
+    listing = ImmediateResponse(200, (_JSON, keystone.version_edit), model_list)
+    upstream = keystone.edits(b"upstream")
+    return Settings(
+        entrypoints=entrypoints,
+        plain=plain,
+        model_list=Effect(immediate=listing),
+        unrouted=Effect(DIAGNOSTIC_HEADERS, upstream),
+        unrouted_stream=Effect(DIAGNOSTIC_HEADERS, upstream, stream_response=True),
+        refusal_edits=(_JSON, *keystone.edits(b"error")),
+        clock=clock,
+    )
+
+
 class _Opaque(msgspec.Struct):
     """The prompt of a request that routing does not read; a byte is at most one token."""
 
@@ -52,10 +73,16 @@ class _Opaque(msgspec.Struct):
 class Settings:
     """What all sessions of one configuration share."""
 
-    keystone: Keystone
     entrypoints: Entrypoints
     plain: CompiledGraph
-    model_list: bytes
+    model_list: Effect
+    """Answers with the list of models."""
+    unrouted: Effect
+    """Marks an answer that has no target, or is no success."""
+    unrouted_stream: Effect
+    """The same for an event stream."""
+    refusal_edits: tuple[HeaderEdit, ...]
+    """Fields of an error that the core answers with."""
     clock: Callable[[], float]
     """Monotonic seconds."""
 
@@ -88,8 +115,7 @@ class RoutingSession(msgspec.Struct):
         except VsrError as error:
             return self._refuse(error)
         if self.endpoint is Endpoint.MODELS:
-            edits = (_JSON, self.settings.keystone.version_edit)
-            return Effect(immediate=ImmediateResponse(200, edits, self.settings.model_list))
+            return self.settings.model_list
         return _HYGIENE
 
     async def request_body(self) -> Effect:
@@ -130,8 +156,7 @@ class RoutingSession(msgspec.Struct):
         is_stream = b"text/event-stream" in headers.get(b"content-type").lower()
         target = self.target
         if target is None or not 200 <= status < 300:  # noqa: PLR2004  # the 2xx class
-            edits = self.settings.keystone.edits(b"upstream")
-            return Effect(removes=DIAGNOSTIC_HEADERS, edits=edits, stream_response=is_stream)
+            return self.settings.unrouted_stream if is_stream else self.settings.unrouted
         answered = target.streamed if is_stream else target.answered
         latency = b"%.3f" % (self._latency_s * 1000)
         if self._chat is not None and self._is_debugging():
@@ -180,7 +205,7 @@ class RoutingSession(msgspec.Struct):
 
     def _refuse(self, error: VsrError) -> Effect:
         extra = tuple(HeaderEdit(name, value) for name, value in error.headers)
-        edits = (_JSON, *self.settings.keystone.edits(b"error"), *extra)
+        edits = (*self.settings.refusal_edits, *extra)
         return Effect(immediate=ImmediateResponse(error.status, edits, openai_error(error)))
 
 

@@ -140,7 +140,7 @@ class _Changes(msgspec.Struct):
     is_plain: bool
     """Whether one pass gives the same result as the edits in turn: no appends, no name twice."""
     names: frozenset[bytes]
-    """Names that are edited."""
+    """Names that are edited, that of the last header included."""
     dropped: frozenset[bytes]
     """Names whose lines go: those edited and those removed."""
     pseudo: tuple[HeaderLine, ...]
@@ -152,10 +152,12 @@ def _work_out(effect: Effect) -> _Changes:
         raise RoutingFailed
     edits = [edit for edit in effect.edits if not edit.is_ignored]
     names = frozenset(edit.name for edit in edits)
+    is_plain = len(names) == len(edits) and not any(edit.append for edit in edits)
+    if effect.last is not None:
+        is_plain = is_plain and effect.last[0] not in names
+        names |= {effect.last[0]}
     return _Changes(
-        is_plain=len(names) == len(edits)
-        and not any(edit.append for edit in edits)
-        and (effect.last is None or effect.last[0] not in names),
+        is_plain=is_plain,
         names=names,
         dropped=names.union(name for name in effect.removes if not _is_protected(name)),
         pseudo=tuple((edit.name, edit.value) for edit in edits if edit.name[:1] == b":"),
