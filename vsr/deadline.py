@@ -29,3 +29,6 @@ class Deadline(msgspec.Struct, frozen=True):
     def has_passed(self, now: float) -> bool:
         """Return whether the deadline lies at or before `now`."""
         return now >= self.at
+
+
+NO_DEADLINE = Deadline()

@@ -17,9 +17,11 @@ class Headers:
 
     __slots__ = ("_first", "lines")
 
-    def __init__(self, lines: Iterable[HeaderLine] = ()) -> None:
+    def __init__(
+        self, lines: Iterable[HeaderLine] = (), first_values: dict[bytes, bytes] | None = None
+    ) -> None:
         self.lines: list[HeaderLine] = lines if isinstance(lines, list) else list(lines)
-        self._first: dict[bytes, bytes] | None = None
+        self._first = first_values
 
     def __iter__(self) -> Iterator[HeaderLine]:
         return iter(self.lines)
@@ -49,7 +51,8 @@ class Headers:
 
     def get(self, name: bytes, default: bytes = b"") -> bytes:
         """Return the first value of `name`, or `default`."""
-        return self.first_values().get(name, default)
+        first = self._first
+        return (self.first_values() if first is None else first).get(name, default)
 
     def get_all(self, name: bytes) -> list[bytes]:
         """Return every value of `name`, in order."""

@@ -70,7 +70,7 @@ async def ask(
     patience_s: float = 1000,
 ) -> Got:
     """Send one request and read its answer to the end, whatever kind of end it is."""
-    head, body = encode_request(method, target, b"demo", list(lines), body)
+    head = encode_request(method, target, b"demo", list(lines), len(body))
     await connection.send(head + body)
     return await read_answer(connection, patience_s=patience_s, is_head=method == b"HEAD")
 

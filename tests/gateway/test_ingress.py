@@ -92,7 +92,7 @@ def test_headers_are_sorted_by_name_and_keep_the_order_of_repeated_ones() -> Non
 
 
 def test_scheme_and_id_are_added_when_absent() -> None:
-    """The id is a UUID of version 4, another each time."""
+    """The id is a UUID of version 8, another each time."""
     ids = set()
     for _ in range(50):
         headers, request_id = ingress_headers(head_of(), b"https")
@@ -102,7 +102,7 @@ def test_scheme_and_id_are_added_when_absent() -> None:
     assert len(ids) == 50
     assert all(re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", each) for each in ids)
     assert {(UUID(each).version, UUID(each).variant) for each in ids} == {
-        (4, "specified in RFC 4122")
+        (8, "specified in RFC 4122")
     }
 
 

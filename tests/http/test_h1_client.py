@@ -348,9 +348,9 @@ def test_encoded_request_comes_back(
     method: bytes, lines: list[HeaderLine], body: bytes, places: list[int]
 ) -> None:
     """What the client side writes is what a server reads, and two in a row don't run together."""
-    head, rest = encode_request(method, b"/v1/x?y=1", b"[::1]:8000", lines, body)
+    head = encode_request(method, b"/v1/x?y=1", b"[::1]:8000", lines, len(body))
 
-    seen, fault = serve(cut((head + rest) * 2, places))
+    seen, fault = serve(cut((head + body) * 2, places))
 
     assert fault is None
     assert len(seen) == 2
@@ -368,7 +368,7 @@ def test_request_declares_a_length_where_one_is_expected(
     method: bytes, body: bytes, length: bytes
 ) -> None:
     """Source: RFC 9110 section 8.6."""
-    head, _ = encode_request(method, b"/", b"h", [], body)
+    head = encode_request(method, b"/", b"h", [], len(body))
 
     seen, _ = serve([head + body])
 

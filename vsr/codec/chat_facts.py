@@ -2,7 +2,7 @@
 
 import msgspec
 
-from vsr.codec.chat_messages import Content, Conversation, Message, text_of
+from vsr.codec.chat_messages import Content, Conversation, Message, TextMessage, text_of
 from vsr.codec.strict_json import decode
 
 
@@ -71,7 +71,11 @@ def read_facts(conversation: Conversation) -> ChatFacts:
         role = facts.last_role = message.role or ""
         facts.last_user_follows_tool_result = role == "user" and follows_tool_result
         if role == "user":
-            _add_user(facts, content)
+            if isinstance(content, str) and content and not facts.current_user_text:
+                facts.user_messages += 1
+                facts.current_user_text = content
+            else:
+                _add_user(facts, content)
         elif role == "assistant":
             _add_assistant(facts, message, content)
         elif role == "system":
@@ -104,7 +108,7 @@ def _add_non_user(facts: ChatFacts, content: Content) -> bool:
     return bool(text)
 
 
-def _add_assistant(facts: ChatFacts, message: Message, content: Content) -> None:
+def _add_assistant(facts: ChatFacts, message: Message | TextMessage, content: Content) -> None:
     facts.assistant_messages += 1
     if _add_non_user(facts, content):
         facts.has_assistant_reply = True

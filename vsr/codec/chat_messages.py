@@ -1,6 +1,7 @@
 """The conversation of a Chat Completions request, read as tolerantly as the reference does."""
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -33,14 +34,30 @@ class Part(msgspec.Struct):
     """Bytes as received of a `text` that is not a string; of the whole part if it has none."""
 
 
+class TextMessage(msgspec.Struct):
+    """A turn whose content is a string, as most are: one decoding reads all of it.
+
+    A tool's result is none: it counts by its bytes as received, which this does not keep.
+    """
+
+    role: Literal["user", "assistant", "system", "developer"] | None = None
+    content: str | None = None
+    name: str | None = None
+    tool_call_id: str | None = None
+    refusal: str | None = None
+    reasoning_content: str | None = None
+    tool_calls: msgspec.Raw = _ABSENT
+    function_call: msgspec.Raw = _ABSENT
+
+
 Content = str | Sequence[Part] | Part | None
 
 
 class Conversation(msgspec.Struct):
     """Messages, each with its content, and the tools declared for them."""
 
-    messages: list[Message]
-    contents: list[Content]
+    messages: Sequence[Message | TextMessage]
+    contents: Sequence[Content]
     """As long as `messages`."""
     definitions: list[msgspec.Raw]
     """Entries of `tools` and of the older `functions`."""
@@ -56,6 +73,7 @@ class _TypedPart(msgspec.Struct):
 
 _MESSAGES = msgspec.json.Decoder(list[Message])
 _MESSAGE = msgspec.json.Decoder(Message)
+_TEXT_MESSAGES = msgspec.json.Decoder(list[TextMessage])
 _ENTRIES = msgspec.json.Decoder(list[msgspec.Raw])
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _CONTENT = msgspec.json.Decoder(str | list[msgspec.Raw] | None)
@@ -71,6 +89,9 @@ def read_conversation(members: Mapping[str, msgspec.Raw]) -> Conversation:
         InvalidRequest: a string in them is not UTF-8.
     """
     raw = members.get("messages")
+    texts = None if raw is None else _read_text_messages(raw)
+    if texts is not None and "tools" not in members and "functions" not in members:
+        return Conversation(texts, [message.content for message in texts], [])
     messages, odd_bytes = ([], 0) if raw is None else _read_messages(raw)
     definitions: list[msgspec.Raw] = []
     for name in ("tools", "functions"):
@@ -115,6 +136,14 @@ def text_of(content: Content) -> str:
     if isinstance(content, list):
         return " ".join(part.text for part in content if part.text and part.type in {"", "text"})
     return ""
+
+
+def _read_text_messages(raw: msgspec.Raw) -> list[TextMessage] | None:
+    """Return the messages if one decoding can tell all of them; None if it takes a closer look."""
+    try:
+        return decode(_TEXT_MESSAGES, raw)
+    except msgspec.ValidationError:
+        return None
 
 
 def _read_messages(raw: msgspec.Raw) -> tuple[list[Message], int]:

@@ -12,6 +12,7 @@ from vsr.codec.chat_messages import (
     Conversation,
     Message,
     Part,
+    TextMessage,
     read_entries,
     read_members,
     read_string,
@@ -108,7 +109,7 @@ def measure(conversation: Conversation, members: Mapping[str, msgspec.Raw]) -> E
     return size
 
 
-def _add_message(size: EnvelopeSize, message: Message, content: Content) -> None:
+def _add_message(size: EnvelopeSize, message: Message | TextMessage, content: Content) -> None:
     role = message.role or ""
     size.text_bytes += utf8_bytes(role)
     if isinstance(content, str) and role in _PROSE_ROLES:
@@ -135,15 +136,17 @@ def _add_content(size: EnvelopeSize, content: Content) -> None:
             size.add_part(part)
 
 
-def _add_other_texts(size: EnvelopeSize, message: Message) -> None:
+def _add_other_texts(size: EnvelopeSize, message: Message | TextMessage) -> None:
     for text in (message.name, message.tool_call_id, message.refusal, message.reasoning_content):
         size.text_bytes += utf8_bytes(text or "")
 
 
-def _add_tool_result(size: EnvelopeSize, message: Message, content: Content) -> None:
+def _add_tool_result(
+    size: EnvelopeSize, message: Message | TextMessage, content: Content
+) -> None:
     size.framing_tokens += _TOOL_TOKENS
     if isinstance(content, str):
-        size.structured_bytes += len(message.content)
+        size.structured_bytes += len(message.content or "")
         return
     for part in (content,) if isinstance(content, Part) else content or ():
         if part.type.strip().lower() in _IMAGE_TYPES:

@@ -15,7 +15,7 @@ from vsr.headers import Headers
 from vsr.registry import Registry
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.effect import UNCHANGED, ImmediateResponse, applied, apply_body, apply_headers
-from vsr.routing.plan import Call, Plan, Settlement
+from vsr.routing.plan import UNROUTED, Call, Plan, Settlement
 from vsr.routing.ports import Tasks
 from vsr.routing.request import Request
 
@@ -106,4 +106,5 @@ def _send(session: RoutingSession, call: Call) -> Plan:
     if session.tail is not None:
         call.model = session.tail.model
         call.spend = session.budget
-    return Plan(session, Settlement(session.finish), call=call)
+    label = UNROUTED if session.target is None else session.target.label
+    return Plan(session, Settlement(session.finish), None, call, label)

@@ -147,7 +147,11 @@ class RoutingSession(msgspec.Struct):
             params={"model": model},
             prompt=self._chat or _Opaque(len(self.request.body)),
         )
-        result = await execute(self.settings.plain, self._context)
+        plain = self.settings.plain
+        if plain.tail is not None and not plain.steps:
+            self.tail = plain.tail.hand_out(self._context)
+            return
+        result = await execute(plain, self._context)
         if isinstance(result, TailCall):
             self.tail = result
 

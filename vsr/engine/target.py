@@ -7,6 +7,7 @@ import msgspec
 
 from vsr.resources.cluster import Cluster
 from vsr.routing.effect import Effect, HeaderEdit
+from vsr.routing.plan import Label
 
 CREDENTIAL_HEADERS = frozenset(
     b"x-user-%b-key" % provider
@@ -76,6 +77,7 @@ class Target:
 
     alias: str
     choice: Choice
+    label: Label
     model_json: bytes
     """The backend's model name as a JSON string."""
     as_it_is: Effect = attrs.field(repr=False)
@@ -101,6 +103,7 @@ def make_target(cluster: Cluster, choice: Choice, keystone: Keystone) -> Target:
     return Target(
         alias=cluster.name,
         choice=choice,
+        label=Label(choice.recipe, choice.decision, cluster.name),
         model_json=msgspec.json.encode(cluster.upstream_model),
         as_it_is=Effect(CREDENTIAL_HEADERS, edits, clear_route_cache=True),
         rewritten=Effect(

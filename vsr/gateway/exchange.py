@@ -2,9 +2,6 @@
 
 from typing import Protocol
 
-import trio
-
-from vsr.gateway.request_scope import RequestScope
 from vsr.headers import HeaderLine
 from vsr.http.framing import RequestHead
 
@@ -13,8 +10,6 @@ class Exchange(Protocol):
     """What the handler gets from a connection: a head, a body to read, a response to write."""
 
     head: RequestHead
-    life: trio.CancelScope
-    """Ends when the client is gone."""
     scheme: bytes
     protocol: str
     is_committed: bool
@@ -30,12 +25,8 @@ class Exchange(Protocol):
         """Return monotonic seconds."""
         ...
 
-    def bind(self, scope: RequestScope | None) -> None:
-        """Let the connection end `scope` when the client leaves; None unbinds and disarms."""
-        ...
-
     def end_at(self, at: float) -> None:
-        """Let the connection end the bound scope when the deadline `at` passes."""
+        """Let the connection end the request when the deadline `at` passes."""
         ...
 
     async def read_body(self, limit_bytes: int) -> bytes:

@@ -2,29 +2,27 @@
 
 import logging
 import time
-from collections.abc import Coroutine
-from contextlib import suppress
-from math import inf
 
 import attrs
+import msgspec
 import trio
 
 from vsr.codec.usage import read_usage
-from vsr.deadline import Deadline
+from vsr.deadline import NO_DEADLINE, Deadline
 from vsr.errors import DeadlineExceeded, NotAdmitted, NotServing, RoutingFailed, VsrError
 from vsr.gateway.auth import check_api_key
-from vsr.gateway.connection import H1Exchange
+from vsr.gateway.exchange import Exchange
 from vsr.gateway.ingress import CLIENT_KEYS, ingress_headers
-from vsr.gateway.probes import answer_probe
+from vsr.gateway.probes import PROBES, answer_probe
 from vsr.gateway.request_scope import RequestScope
 from vsr.gateway.writer import render_error
+from vsr.headers import HeaderLine
 from vsr.network.port import NetworkError
 from vsr.resources.listener import Listener
 from vsr.routing.effect import render_immediate
-from vsr.routing.evidence import Evidence
 from vsr.routing.generation import ActiveGeneration, Generation
 from vsr.routing.outcome import Cause, Outcome, Terminal, Usage
-from vsr.routing.plan import Call, Plan
+from vsr.routing.plan import UNROUTED, Call, Plan
 from vsr.routing.ports import Admission, AdmitAll, Journal, UpstreamResponse
 from vsr.routing.request import Request
 from vsr.telemetry.access_log import AccessLine, AccessLog
@@ -35,7 +33,6 @@ still be answered for; longer ones and those of no declared length pass through 
 _FIRST_ERROR = 400
 _ERROR_WRITE_S = 10.0
 """A client that does not even read an error is cut off: no deadline covers that write."""
-_NO_EVIDENCE = Evidence()
 _log = logging.getLogger("vsr.gateway")
 
 
@@ -60,21 +57,18 @@ class ListenerHandler:
         self.gateway = gateway
         self.listener_name = listener_name
 
-    def __call__(self, exchange: H1Exchange) -> Coroutine[None, None, None]:
-        """Answer one request, whatever happens; only cancellation passes.
-
-        Hands back the coroutine that does it: each frame between the task and the socket costs at
-        every wake-up.
-        """
+    def __call__(self, exchange: Exchange, scope: RequestScope) -> "RequestRun | ProbeRun":
+        """Open the run of one request, pinned to the configuration that is active now."""
         gateway = self.gateway
         generation = gateway.active.current
-        is_ready = generation is not None and not gateway.is_draining
-        probe = answer_probe(exchange.head, is_ready=is_ready)
-        if probe is not None:
-            return exchange.respond(*probe)
+        if exchange.head.target in PROBES:
+            is_ready = generation is not None and not gateway.is_draining
+            probe = answer_probe(exchange.head, is_ready=is_ready)
+            if probe is not None:
+                return ProbeRun(exchange, probe)
         if generation is not None:
-            generation.lease()
-        return RequestRun(gateway, generation, self.listener_name, exchange).serve()
+            generation.leases += 1
+        return RequestRun(gateway, generation, self.listener_name, exchange, scope, exchange.now())
 
     def note_refusal(self, status: int) -> None:
         """Log a request whose head could not even be read."""
@@ -93,61 +87,76 @@ class ListenerHandler:
         )
 
 
-class RequestRun:
-    """One request under way; `serve` answers it and `finish` accounts for it, exactly once."""
+class ProbeRun:
+    """The run of a probe: nothing is counted, logged or routed."""
 
-    # Defaults stand on the class: a run is made per request, and most stay as they are.
+    needs_end = False
+
+    def __init__(self, exchange: Exchange, answer: tuple[int, list[HeaderLine], bytes]) -> None:
+        self.exchange = exchange
+        self.answer = answer
+
+    async def work(self) -> None:
+        """Answer."""
+        await self.exchange.respond(*self.answer)
+
+    async def conclude(self, failure: Exception | None) -> None:
+        """Do nothing: a probe that could not be answered has no other end."""
+
+    def finish(self) -> None:
+        """Do nothing."""
+
+
+class RequestRun(msgspec.Struct, eq=False):
+    """One request under way: `work` answers it, `finish` accounts for it, exactly once."""
+
+    gateway: Gateway
+    generation: Generation | None
+    """Leased by the caller, given back by `finish`; None while nothing is active."""
+    listener_name: str
+    exchange: Exchange
+    scope: RequestScope
+    started_at: float
+    wall_ns: int = msgspec.field(default_factory=time.time_ns)
+    journal: Journal = msgspec.field(default_factory=Journal)
+    needs_end: bool = False
+    failure: Exception | None = None
+    """What the work ended with; the answer to it is given when the nursery has ended."""
+    error: VsrError | None = None
+    """What the client was told of."""
     request: Request | None = None
     plan: Plan | None = None
-    error: VsrError | None = None
     usage: Usage | None = None
-    answered_at = 0.0
+    answered_at: float = 0.0
     upstream_s: float | None = None
     first_byte_s: float | None = None
-    is_admitted = False
+    is_admitted: bool = False
 
-    def __init__(
-        self,
-        gateway: Gateway,
-        generation: Generation | None,
-        listener_name: str,
-        exchange: H1Exchange,
-    ) -> None:
-        self.gateway = gateway
-        self.generation = generation
-        """Leased by the caller, given back by `finish`; None while nothing is active."""
-        self.listener_name = listener_name
-        self.exchange = exchange
-        self.scope = RequestScope(exchange.life)
-        self.journal = Journal()
-        self.now = exchange.now
-        self.started_at = self.now()
-        self.wall_ns = time.time_ns()
-
-    async def serve(self) -> None:
-        """Answer the request; its work runs in a nursery of its own."""
-        exchange, scope = self.exchange, self.scope
-        exchange.bind(scope)
+    async def work(self) -> None:
+        """Answer the request, in its nursery; only cancellation passes."""
         try:
-            error: VsrError | None = None
-            async with trio.open_nursery() as tasks:
-                scope.tasks = tasks
-                try:
-                    await self._answer()
-                except VsrError as failure:
-                    error = failure
-            if error is None and tasks.cancel_scope.cancelled_caught:
-                error = DeadlineExceeded() if scope.cause is Cause.DEADLINE else None
-            if error is not None:
-                # Outside the nursery: a deadline that passes meanwhile must not break the answer.
-                await self._fail(error)
+            await self._answer()
         except NetworkError:
-            scope.end(Cause.CLIENT_GONE)
-        except Exception as error:  # noqa: BLE001  # the request boundary, see `_answer_for_bug`
-            await self._answer_for_bug(error)
-        finally:
-            exchange.bind(None)
-            self.finish()
+            self.scope.end(Cause.CLIENT_GONE)
+        except Exception as failure:  # noqa: BLE001  # the request boundary, see `conclude`
+            self.failure = failure
+            self.needs_end = True
+
+    async def conclude(self, failure: Exception | None) -> None:
+        """Tell the client what went wrong, once nothing is left of the request's work.
+
+        Outside the nursery: a deadline that passes meanwhile must not break the answer.
+        """
+        error = self.failure or failure
+        if error is None and self.scope.cause is Cause.DEADLINE and not self.exchange.has_ended:
+            error = DeadlineExceeded()
+        try:
+            if isinstance(error, VsrError):
+                await self._fail(error)
+            elif error is not None:
+                await self._answer_for_bug(error)
+        except NetworkError:
+            self.scope.end(Cause.CLIENT_GONE)
 
     async def _answer_for_bug(self, error: Exception) -> None:
         """Tell the client of a 500 and the log of the traceback, unless the client just left."""
@@ -156,8 +165,7 @@ class RequestRun:
             return
         _log.error("request failed", exc_info=error)
         phase = "request" if self.upstream_s is None else "response"
-        with suppress(NetworkError):
-            await self._fail(RoutingFailed(phase=phase))
+        await self._fail(RoutingFailed(phase=phase))
 
     def finish(self) -> None:
         """End the plan, write the log line, give the generation back."""
@@ -174,11 +182,28 @@ class RequestRun:
         self.gateway.access_log.add(self._access_line(outcome))
 
     async def _answer(self) -> None:
-        generation = self.generation
+        generation, exchange = self.generation, self.exchange
         if generation is None:
             raise NotServing
         listener = generation.listener(self.listener_name)
-        request = await self._read_request(listener)
+        head = exchange.head
+        removed: frozenset[bytes] = frozenset()
+        if listener.api_keys:
+            check_api_key(head.lines, listener.api_keys)
+            removed = CLIENT_KEYS
+        body = await exchange.read_body(listener.max_body_bytes)
+        headers, request_id = ingress_headers(head, exchange.scheme, removed=removed)
+        self.request = request = Request(
+            head.method,
+            head.target,
+            head.authority,
+            exchange.scheme,
+            headers,
+            body,
+            request_id.decode("latin-1"),
+            listener.name,
+            received_at=self.started_at,
+        )
         if not self.gateway.admission.admit(request):
             raise NotAdmitted
         self.is_admitted = True
@@ -187,51 +212,33 @@ class RequestRun:
             await self._relay(generation, listener, plan, plan.call)
         elif plan.immediate is not None:
             status, lines = render_immediate(plan.immediate)
-            await self.exchange.respond(status, lines, plan.immediate.body)
-
-    async def _read_request(self, listener: Listener) -> Request:
-        exchange = self.exchange
-        removed: frozenset[bytes] = frozenset()
-        if listener.api_keys:
-            check_api_key(exchange.head.lines, listener.api_keys)
-            removed = CLIENT_KEYS
-        body = await exchange.read_body(listener.max_body_bytes)
-        headers, request_id = ingress_headers(exchange.head, exchange.scheme, removed=removed)
-        self.request = request = Request(
-            method=exchange.head.method,
-            target=exchange.head.target,
-            authority=exchange.head.authority,
-            scheme=exchange.scheme,
-            headers=headers,
-            body=body,
-            id=request_id.decode("latin-1"),
-            listener=listener.name,
-            received_at=self.started_at,
-        )
-        return request
+            await exchange.respond(status, lines, plan.immediate.body)
 
     async def _relay(
         self, generation: Generation, listener: Listener, plan: Plan, call: Call
     ) -> None:
         """Send the tail call and pass its response on."""
-        upstream = generation.upstream
-        cluster = upstream.cluster_for(call.route_key)
-        listener_s = listener.call_timeout_s
-        sent_at = self.now()
-        deadline = Deadline.after(sent_at, cluster.total_s(listener_s))
-        if deadline.at != inf:
-            self.exchange.end_at(deadline.at)
-        response = await upstream.send(
-            call, deadline=deadline, idle_s=cluster.idle_s(listener_s), journal=self.journal
+        exchange = self.exchange
+        cluster = generation.upstream.cluster_for(call.route_key)
+        total_s, idle_s = cluster.timeouts(listener.call_timeout_s)
+        sent_at = exchange.now()
+        deadline = NO_DEADLINE
+        if total_s is not None:
+            deadline = Deadline(sent_at + total_s)
+            exchange.end_at(deadline.at)
+        response = await cluster.send(
+            call, deadline=deadline, idle_s=idle_s, journal=self.journal
         )
         try:
-            self.answered_at = self.now()
+            self.answered_at = exchange.now()
             self.upstream_s = self.answered_at - sent_at
             try:
                 generation.engine.respond(plan, response.status, response.headers)
             except RoutingFailed:
                 raise RoutingFailed(phase="response") from None
-            if _is_collected(response):
+            if response.is_complete or (
+                response.length is not None and response.length <= COLLECT_BYTES
+            ):
                 await self._send_whole(response)
             else:
                 await self._send_as_it_comes(response)
@@ -256,7 +263,7 @@ class RequestRun:
         if not piece:
             await exchange.respond(response.status, response.headers.lines, b"")
             return
-        self.first_byte_s = self.now() - self.started_at
+        self.first_byte_s = exchange.now() - self.started_at
         await exchange.start(response.status, response.headers.lines, response.length, piece)
         while not response.is_complete:
             await response.relay(exchange.try_write)
@@ -282,68 +289,59 @@ class RequestRun:
             self.usage = Usage(found.prompt_tokens, found.completion_tokens)
 
     def _outcome(self) -> Outcome:
-        exchange, cause = self.exchange, self.scope.cause
-        status, attempts = exchange.status or None, tuple(self.journal.attempts)
-        if isinstance(self.error, DeadlineExceeded):
+        exchange, error = self.exchange, self.error
+        attempts = tuple(self.journal.attempts)
+        status = exchange.status or None
+        if error is None and exchange.has_ended:
+            failed = exchange.status >= _FIRST_ERROR
+            terminal = Terminal.FAILED if failed else Terminal.SUCCEEDED
+            return Outcome(terminal, None, status, self.usage, attempts)
+        cause = self.scope.cause
+        if isinstance(error, DeadlineExceeded):
             return Outcome(Terminal.TIMED_OUT, Cause.DEADLINE, status, None, attempts)
-        if self.error is not None and (exchange.has_ended or cause is None):
+        if error is not None and (exchange.has_ended or cause is None):
             return Outcome(Terminal.FAILED, None, status, None, attempts)
-        if not exchange.has_ended:
-            return Outcome(Terminal.CANCELLED, cause, status, None, attempts)
-        failed = status is not None and status >= _FIRST_ERROR
-        terminal = Terminal.FAILED if failed else Terminal.SUCCEEDED
-        return Outcome(terminal, None, status, self.usage, attempts)
+        return Outcome(Terminal.CANCELLED, cause, status, None, attempts)
 
     def _access_line(self, outcome: Outcome) -> AccessLine:
-        exchange, head, request = self.exchange, self.exchange.head, self.request
-        evidence = _NO_EVIDENCE if self.plan is None else self.plan.session.evidence()
-        fields = head.fields
-        usage, cause = outcome.usage, outcome.cause
+        exchange, request, upstream_s = self.exchange, self.request, self.upstream_s
+        head, log, first_byte_s = exchange.head, self.gateway.access_log, self.first_byte_s
+        label = UNROUTED if self.plan is None else self.plan.label
+        field = head.fields.get
+        usage = outcome.usage
+        # Times are cut to three decimals by hand: `round` costs ten times as much.
         return AccessLine(
-            start_time=self.gateway.access_log.stamp(self.wall_ns),
+            start_time=log.stamp(self.wall_ns),
             method=head.method.decode("latin-1"),
             path=head.target.decode("latin-1"),
             protocol=exchange.protocol,
             response_code=exchange.status,
             bytes_received=head.length or 0,
             bytes_sent=exchange.bytes_sent,
-            duration_ms=_ms(self.now() - self.started_at),
-            upstream_service_time=None if self.upstream_s is None else _ms(self.upstream_s),
-            x_forwarded_for=_text(fields, b"x-forwarded-for"),
-            user_agent=_text(fields, b"user-agent"),
-            request_id=_text(fields, b"x-request-id") if request is None else request.id,
+            duration_ms=int((exchange.now() - self.started_at) * 1e6) / 1e3,
+            upstream_service_time=None if upstream_s is None else int(upstream_s * 1e6) / 1e3,
+            x_forwarded_for=field(b"x-forwarded-for", b"").decode("latin-1"),
+            user_agent=field(b"user-agent", b"").decode("latin-1"),
+            request_id=field(b"x-request-id", b"").decode("latin-1")
+            if request is None
+            else request.id,
             authority=head.authority.decode("latin-1"),
             upstream_host=self.journal.upstream_host,
             response_flags=self._flags(outcome),
             outcome=outcome.terminal,
-            cause=cause,
+            cause=outcome.cause,
             attempts=len(outcome.attempts),
             listener=self.listener_name,
-            recipe=evidence.recipe,
-            decision=evidence.decision,
-            model=evidence.model,
+            recipe=label.recipe,
+            decision=label.decision,
+            model=label.model,
             config_version=0 if self.generation is None else self.generation.version,
-            prompt_tokens=usage.prompt_tokens if usage is not None else None,
-            completion_tokens=usage.completion_tokens if usage is not None else None,
-            first_byte_ms=None if self.first_byte_s is None else _ms(self.first_byte_s),
+            prompt_tokens=None if usage is None else usage.prompt_tokens,
+            completion_tokens=None if usage is None else usage.completion_tokens,
+            first_byte_ms=None if first_byte_s is None else int(first_byte_s * 1e6) / 1e3,
         )
 
     def _flags(self, outcome: Outcome) -> str:
         if outcome.cause is Cause.CLIENT_GONE:
             return "DC"
         return self.error.flag if self.error is not None else "-"
-
-
-def _is_collected(response: UpstreamResponse) -> bool:
-    if response.is_complete:
-        return True
-    return response.length is not None and response.length <= COLLECT_BYTES
-
-
-def _text(fields: dict[bytes, bytes], name: bytes) -> str:
-    return fields.get(name, b"").decode("latin-1")
-
-
-def _ms(seconds: float) -> float:
-    """Return milliseconds cut to three decimals (`round` costs ten times as much)."""
-    return int(seconds * 1e6) / 1e3

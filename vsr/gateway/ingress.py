@@ -1,6 +1,7 @@
 """From the client's head to the header list that routing sees."""
 
 import random
+from itertools import count
 from operator import itemgetter
 
 from vsr.headers import Headers
@@ -44,8 +45,13 @@ _IDENTITY = b"x-authz-"
 CLIENT_KEYS = frozenset({b"authorization", b"api-key"})
 """Where a client's own key for this listener stands."""
 
-_UUID_MASK = ~((0xF << 76) | (0x3 << 62))
-_UUID_MARKS = (0x4 << 76) | (0x2 << 62)
+_ID_PREFIX = b"%08x-%04x-8%03x-%04x-" % (
+    random.getrandbits(32),
+    random.getrandbits(16),
+    random.getrandbits(12),
+    0x8000 | random.getrandbits(14),
+)
+_id_counter = count(random.getrandbits(40))
 _by_name = itemgetter(0)
 
 
@@ -74,8 +80,9 @@ def ingress_headers(
 
 
 def _new_request_id() -> bytes:
-    """Return a random UUID, version 4: an identifier, not a secret."""
-    # 122 random bits between the version, 4, and the variant, binary 10.
-    bits = random.getrandbits(128) & _UUID_MASK | _UUID_MARKS
-    digits = f"{bits:032x}"
-    return (f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}").encode()
+    """Return an id of a UUID's form, unique but easily guessed: an identifier, not a secret.
+
+    Random bits of the process and a count, in a UUID of version 8: making one by `uuid.uuid4`
+    costs as much as reading a request's head. Source: RFC 9562 section 5.8.
+    """
+    return b"%b%012x" % (_ID_PREFIX, next(_id_counter))

@@ -5,6 +5,8 @@ from vsr.http.framing import RequestHead
 
 _JSON: list[HeaderLine] = [(b"content-type", b"application/json")]
 _METHODS = (b"GET", b"HEAD")
+PROBES = frozenset({b"/health", b"/ready"})
+"""Targets that are probes if the method is one of theirs."""
 
 
 def answer_probe(

@@ -8,6 +8,7 @@ import trio
 
 from vsr.gateway.connection import H1Connection, Handler
 from vsr.gateway.handler import Gateway
+from vsr.http.plain_head import PlainHeads
 from vsr.network.port import ConnectionBroken, Network
 from vsr.network.port import Listener as BoundListener
 from vsr.network.timers import LazyTimers
@@ -35,13 +36,16 @@ class ListenerServer:
     handler: Handler
     timers: LazyTimers
     on_empty: Callable[[], None]
+    heads: PlainHeads = attrs.field(factory=PlainHeads)
     connections: set[H1Connection] = attrs.field(factory=set)
     is_draining: bool = False
     _slot_freed: trio.Event = attrs.field(factory=trio.Event)
 
-    @property
-    def idle_s(self) -> float:
-        """Return how long a connection may be silent between requests."""
+    idle_s: float = attrs.field(init=False)
+    """How long a connection may be silent between requests."""
+
+    @idle_s.default
+    def _idle_s(self) -> float:
         return self.resource.connection_idle_s
 
     async def accept_forever(self, tasks: trio.Nursery) -> None:

@@ -40,6 +40,9 @@ class Budget(msgspec.Struct, eq=False):
     ) -> Reservation | None:
         """Reserve for one attempt; None refuses, and then no call may be made."""
         limits = self.limits
+        if limits is UNLIMITED:
+            self.hops += 1
+            return Reservation(model, None)
         if self.is_overrun or (limits.max_hops is not None and self.hops >= limits.max_hops):
             return None
         if limits.max_tokens is None:
@@ -60,13 +63,13 @@ class Budget(msgspec.Struct, eq=False):
         if reservation.is_settled:
             return
         reservation.is_settled = True
-        bound = reservation.tokens or 0
-        self.reserved_tokens -= bound
+        bound = reservation.tokens
+        if bound is not None:
+            self.reserved_tokens -= bound
         if usage is None:
-            self.spent_tokens += bound
+            self.spent_tokens += bound or 0
             return
-        used = usage.prompt_tokens + usage.completion_tokens
-        reservation.used_tokens = used
+        used = reservation.used_tokens = usage.prompt_tokens + usage.completion_tokens
         self.spent_tokens += used
-        if reservation.tokens is not None and used > bound:
+        if bound is not None and used > bound:
             self.is_overrun = True

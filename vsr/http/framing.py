@@ -33,7 +33,8 @@ HOP_BY_HOP = frozenset(
 )
 """Fields that end at this hop. Source: RFC 9110 section 7.6.1."""
 
-_HOST = re.compile(rb"(?:[A-Za-z0-9\-._~!$&'()*+,;=%]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+HOST = re.compile(rb"(?:[A-Za-z0-9\-._~!$&'()*+,;=%]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+"""Value of a Host field. Source: RFC 9110 section 7.2."""
 _ABSOLUTE = re.compile(rb"https?://([^/?#]*)([^#]*)", re.IGNORECASE)
 
 _DIGITS = re.compile(rb"[0-9]{1,18}")
@@ -77,11 +78,30 @@ class RequestHead(msgspec.Struct):
     """Fields that end at this hop."""
     fields: dict[bytes, bytes] = {}
     """Last value of every name."""
+    body: bytes | None = None
+    """The whole body where it came together with the head; then no event of it follows."""
 
     @property
     def has_body(self) -> bool:
         """Return whether body bytes can follow."""
         return self.length != 0
+
+    @property
+    def is_body_here(self) -> bool:
+        """Return whether nothing of the request is still to come."""
+        return self.body is not None or self.length == 0
+
+
+class ResponseHead(msgspec.Struct):
+    """The head of one final response."""
+
+    status: int
+    lines: list[HeaderLine]
+    """Fields in order, names lower-case, without those that end at this hop."""
+    length: int | None
+    """Declared body length, 0 where no body can follow, None when unknown beforehand."""
+    fields: dict[bytes, bytes] | None = None
+    """Value of every name of `lines`, where no name stands twice and it was worked out anyway."""
 
 
 class Framing(msgspec.Struct):
@@ -183,14 +203,14 @@ def read_request_head(
 def _checked_host(host: bytes | None, *, is_required: bool) -> bytes:
     if host is None and not is_required:
         return b""
-    if host is None or _HOST.fullmatch(host) is None:
+    if host is None or HOST.fullmatch(host) is None:
         raise FramingError("missing or bad Host")
     return host
 
 
 def _split_absolute(target: bytes) -> tuple[bytes, bytes]:
     match = _ABSOLUTE.fullmatch(target)
-    if match is None or _HOST.fullmatch(match[1]) is None:
+    if match is None or HOST.fullmatch(match[1]) is None:
         raise FramingError("bad request target")
     path = match[2]
     return match[1], path if path[:1] == b"/" else b"/" + path

@@ -3,7 +3,6 @@
 from collections import deque
 
 import httptools
-import msgspec
 
 from vsr.headers import HeaderLine
 from vsr.http.framing import (
@@ -12,8 +11,10 @@ from vsr.http.framing import (
     MAX_CHUNK_OVERHEAD_BYTES,
     MAX_HEAD_BYTES,
     FramingError,
+    ResponseHead,
     read_framing,
 )
+from vsr.http.plain_head import PlainHeads
 
 _FIRST_STATUS = 100
 _FIRST_FINAL = 200
@@ -23,16 +24,6 @@ _WITHOUT_BODY = (204, 304)
 _METHODS_WITH_BODY = frozenset({b"POST", b"PUT", b"PATCH"})
 
 
-class ResponseHead(msgspec.Struct):
-    """The head of one final response."""
-
-    status: int
-    lines: list[HeaderLine]
-    """Fields in order, names lower-case, without those that end at this hop."""
-    length: int | None
-    """Declared body length, 0 where no body can follow, None when unknown beforehand."""
-
-
 class ClientConnection:
     """One backend connection, one request at a time.
 
@@ -40,12 +31,15 @@ class ClientConnection:
     `take` give what has arrived. A connection may carry another request if `is_reusable`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, heads: PlainHeads | None = None) -> None:
+        self._heads = heads
         self.head: ResponseHead | None = None
         self.is_complete = False
         self.is_reusable = False
         self._body: deque[bytes] = deque()
         self._is_head_request = False
+        self._is_untouched = True
+        """Whether nothing of the response has arrived."""
         self._ends_at_close = False
         self._is_chunked = False
         self._is_informational = False
@@ -66,6 +60,7 @@ class ClientConnection:
         self._is_head_request = is_head_request
         self._ends_at_close = self._is_chunked = False
         self._head_bytes = self._chunk_overhead = 0
+        self._is_untouched = True
 
     def feed(self, data: bytes) -> None:
         """Take bytes from the backend.
@@ -74,6 +69,17 @@ class ClientConnection:
             FramingError: the response breaks HTTP; drop the connection.
         """
         had_head = self.head is not None
+        heads = self._heads
+        if heads is not None and self._is_untouched and not self._is_head_request:
+            plain = heads.read_response(data)
+            if plain is not None:
+                self._is_untouched = False
+                self.head, body = plain
+                if body:
+                    self._body.append(body)
+                self.is_complete = self.is_reusable = True
+                return
+        self._is_untouched = False
         self._body_in_feed = self._chunks_in_feed = 0
         try:
             self._parser.feed_data(data)
@@ -204,24 +210,27 @@ class ClientConnection:
 
 
 def encode_request(
-    method: bytes, target: bytes, authority: bytes, lines: list[HeaderLine], body: bytes
-) -> tuple[bytes, bytes]:
-    """Return a request's head and body, apart so that a large body is not copied.
+    method: bytes, target: bytes, authority: bytes, lines: list[HeaderLine], body_bytes: int
+) -> bytes:
+    """Return a request's head.
 
-    `lines` holds neither Host nor framing fields.
+    Args:
+        method: as the server is to see it.
+        target: path and query.
+        authority: value of the Host field.
+        lines: neither Host nor framing fields.
+        body_bytes: length of the body that follows.
 
     Source: RFC 9110 section 8.6: a length is sent with a body, and without one for methods that
     usually have one.
     """
-    fields = b"".join((b"\r\n".join(map(b": ".join, lines)), b"\r\n")) if lines else b""
-    length = b""
-    if body or method in _METHODS_WITH_BODY:
-        length = b"content-length: %d\r\n" % len(body)
-    head = b"%b %b HTTP/1.1\r\nhost: %b\r\n%b%b\r\n" % (
-        method,
-        target,
-        authority,
-        fields,
-        length,
-    )
-    return head, body
+    fields = b"\r\n".join(map(b": ".join, lines)) + b"\r\n" if lines else b""
+    if body_bytes or method in _METHODS_WITH_BODY:
+        return b"%b %b HTTP/1.1\r\nhost: %b\r\n%bcontent-length: %d\r\n\r\n" % (
+            method,
+            target,
+            authority,
+            fields,
+            body_bytes,
+        )
+    return b"%b %b HTTP/1.1\r\nhost: %b\r\n%b\r\n" % (method, target, authority, fields)

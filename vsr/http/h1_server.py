@@ -18,6 +18,7 @@ from vsr.http.framing import (
     RequestHead,
     read_request_head,
 )
+from vsr.http.plain_head import PlainHeads
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK: Final = b"0\r\n\r\n"
@@ -42,9 +43,13 @@ class ServerConnection:
 
     The parser can't be paused, so events of later requests queue up, bounded by what the caller
     feeds ahead. A fault comes out as an event of its own, behind what was sound before it.
+
+    With `heads`, a request that came whole and in the ordinary shape has its body in its head, and
+    no event follows; without, every body and its end are events.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, heads: PlainHeads | None = None) -> None:
+        self._heads = heads
         self._events: deque[Event] = deque()
         self._faulty = False
         self._in_head = True
@@ -64,6 +69,14 @@ class ServerConnection:
 
     def feed(self, data: bytes) -> None:
         """Take bytes from the client; never raises, see `Event`."""
+        heads = self._heads
+        if heads is not None and not (
+            self._events or self._head_bytes or self._target or self._faulty or not self._in_head
+        ):
+            head = heads.read_request(data)
+            if head is not None:
+                self._events.append(head)
+                return
         ends = data.count(HEAD_END)
         if ends > 1 or (ends and self._is_chunked and not self._in_head):
             # Heads and chunked bodies end where a segment ends, so that what lies between is

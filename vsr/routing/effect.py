@@ -6,6 +6,7 @@ mutations); the reference's standalone mode applies the same rules in process.
 
 import re
 from contextlib import suppress
+from itertools import chain
 
 import msgspec
 
@@ -111,7 +112,7 @@ class Effect(msgspec.Struct, eq=False):
             self.stream_response,
             self.immediate,
             (self.last[0], value),
-            self.changes,
+            self._changes or self.changes,
         )
 
     def all_edits(self) -> tuple[HeaderEdit, ...]:
@@ -145,6 +146,33 @@ class _Changes(msgspec.Struct):
     """Names whose lines go: those edited and those removed."""
     pseudo: tuple[HeaderLine, ...]
     lines: tuple[HeaderLine, ...]
+    merged: "_Merged | None" = None
+    """With the changes that came before these last time: the same ones, as a rule."""
+
+
+class _Merged(msgspec.Struct):
+    """The header parts of a request's two effects as one pass."""
+
+    before: _Changes
+    is_plain: bool
+    """Whether one pass gives the same result as one effect after the other."""
+    has_edits: bool
+    dropped: frozenset[bytes]
+    lines: tuple[HeaderLine, ...]
+    target: bytes | None
+    """What `:path` is set to."""
+
+
+def _merge(before: _Changes, after: _Changes) -> _Merged:
+    paths = [value for name, value in before.pseudo + after.pseudo if name == b":path"]
+    return _Merged(
+        before,
+        before.is_plain and after.is_plain and before.names.isdisjoint(after.dropped),
+        bool(before.names or after.names),
+        before.dropped | after.dropped,
+        before.lines + after.lines,
+        paths[-1] if paths else None,
+    )
 
 
 def _work_out(effect: Effect) -> _Changes:
@@ -173,9 +201,17 @@ def apply_headers(headers: Headers, effect: Effect, *, streaming: bool = False) 
     Raises:
         RoutingFailed: too many edits, or the result exceeds 100 lines or 60 KiB.
     """
-    changes = effect.changes
+    changes = effect._changes or effect.changes
     if changes.is_plain and not (streaming and b"content-length" in changes.names):
-        _apply_in_one_pass(headers, changes, effect.last)
+        dropped = changes.dropped
+        lines = [line for line in headers.lines if line[0] not in dropped]
+        lines += changes.lines
+        if effect.last is not None:
+            lines.append(effect.last)
+        headers.replace_lines(lines)
+        if changes.pseudo:
+            at = headers.pseudo_count()
+            lines[at:at] = changes.pseudo
     else:
         _apply_in_turn(headers, effect, streaming=streaming)
     if effect.edits or effect.last:
@@ -197,20 +233,22 @@ def applied(
     Raises:
         RoutingFailed: as `apply_headers`.
     """
-    before, after = first.changes, second.changes
-    for name, value in before.pseudo + after.pseudo:
-        if name == b":path":
-            target = value
-    if before.is_plain and after.is_plain and before.names.isdisjoint(after.dropped):
-        dropped = before.dropped | after.dropped
+    before, after = first._changes or first.changes, second._changes or second.changes
+    merged = after.merged
+    if merged is None or merged.before is not before:
+        merged = after.merged = _merge(before, after)
+    if merged.target is not None:
+        target = merged.target
+    if merged.is_plain:
+        dropped = merged.dropped
         lines = [line for line in headers.lines if line[0] not in dropped]
-        lines += before.lines
-        lines += after.lines
-        for effect in (first, second):
-            if effect.last is not None and effect.last[0] != b"content-length":
-                lines.append(effect.last)
+        lines += merged.lines
+        if first.last is not None and first.last[0] != b"content-length":
+            lines.append(first.last)
+        if second.last is not None and second.last[0] != b"content-length":
+            lines.append(second.last)
         result = Headers(lines)
-        if before.names or after.names:
+        if merged.has_edits:
             _check_size(result)
         return result, target
     result = headers.copy()
@@ -220,20 +258,9 @@ def applied(
     return result, target
 
 
-def _apply_in_one_pass(headers: Headers, changes: _Changes, last: HeaderLine | None) -> None:
-    dropped = changes.dropped
-    lines = [line for line in headers.lines if line[0] not in dropped]
-    lines += changes.lines
-    if last is not None:
-        lines.append(last)
-    headers.replace_lines(lines)
-    if changes.pseudo:
-        at = headers.pseudo_count()
-        lines[at:at] = changes.pseudo
-
-
 def _check_size(headers: Headers) -> None:
-    if len(headers.lines) > MAX_LINES or headers.size_bytes() > MAX_HEAD_BYTES:
+    lines = headers.lines
+    if len(lines) > MAX_LINES or sum(map(len, chain.from_iterable(lines))) > MAX_HEAD_BYTES:
         raise RoutingFailed
 
 

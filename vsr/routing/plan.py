@@ -63,6 +63,17 @@ class Settlement:
         return True
 
 
+class Label(msgspec.Struct, frozen=True):
+    """What logs and metrics call a request: the parts of its evidence that repeat."""
+
+    recipe: str | None = None
+    decision: str | None = None
+    model: str | None = None
+
+
+UNROUTED = Label()
+
+
 class Plan(msgspec.Struct):
     """The result of the request phases; exactly one of `immediate` and `call` is set."""
 
@@ -70,6 +81,7 @@ class Plan(msgspec.Struct):
     settlement: Settlement
     immediate: ImmediateResponse | None = None
     call: Call | None = None
+    label: Label = UNROUTED
 
     def finish(self, outcome: Outcome) -> bool:
         """End the request exactly once; return whether this call did it."""

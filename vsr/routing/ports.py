@@ -9,7 +9,7 @@ import msgspec
 from vsr.deadline import Deadline
 from vsr.headers import Headers
 from vsr.network.port import Connection
-from vsr.resources.cluster import Cluster, Endpoint
+from vsr.resources.cluster import Endpoint
 from vsr.routing.outcome import Attempt, Cause, TransportFact
 from vsr.routing.plan import Call
 from vsr.routing.request import Request
@@ -135,21 +135,17 @@ class Journal(msgspec.Struct):
     """`host:port` of the endpoint that answered, as configured."""
 
 
-class Upstream(Protocol):
-    """The clusters of one configuration."""
+class UpstreamCluster(Protocol):
+    """The backends of one model, and how they are called."""
 
-    def cluster_for(self, route_key: bytes) -> Cluster:
-        """Return the named cluster, or the default one.
-
-        Raises:
-            NoHealthyEndpoint: there are no clusters at all.
-        """
+    def timeouts(self, listener_s: float | None) -> tuple[float | None, float | None]:
+        """Return total and idle timeout under a listener's default; None means no limit."""
         ...
 
     async def send(
         self, call: Call, *, deadline: Deadline, idle_s: float | None, journal: Journal
     ) -> UpstreamResponse:
-        """Send `call` as its cluster's policy allows.
+        """Send `call` as the cluster's policy allows.
 
         Args:
             call: its body is whole bytes, since a retry must be able to repeat it.
@@ -160,6 +156,18 @@ class Upstream(Protocol):
         Raises:
             NoHealthyEndpoint, UpstreamConnectFailure: nothing was sent.
             UpstreamReset, UpstreamProtocolError, DeadlineExceeded: no response head came.
+        """
+        ...
+
+
+class Upstream(Protocol):
+    """The clusters of one configuration."""
+
+    def cluster_for(self, route_key: bytes) -> UpstreamCluster:
+        """Return the named cluster, or the default one.
+
+        Raises:
+            NoHealthyEndpoint: there are no clusters at all.
         """
         ...
 

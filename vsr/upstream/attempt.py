@@ -31,22 +31,17 @@ class WireRequest(msgspec.Struct):
     body: bytes
 
 
-class Response:
+class Response(msgspec.Struct, eq=False):
     """A backend's response whose head has arrived; see `routing.ports.UpstreamResponse`."""
 
-    __slots__ = ("_idle_s", "_is_closed", "_pool", "_pooled", "fact", "headers", "length", "status")
-
-    def __init__(self, pool: Pool, pooled: PooledConnection, idle_s: float | None) -> None:
-        head = pooled.http.head
-        assert head is not None  # noqa: S101  # the caller waited for it
-        self._pool = pool
-        self._pooled = pooled
-        self._idle_s = idle_s
-        self._is_closed = False
-        self.status = head.status
-        self.headers = Headers(head.lines)
-        self.length = head.length
-        self.fact = TransportFact.HEAD_RECEIVED
+    _pool: Pool
+    _pooled: PooledConnection
+    _idle_s: float | None
+    status: int
+    headers: Headers
+    length: int | None
+    fact: TransportFact = TransportFact.HEAD_RECEIVED
+    _is_closed: bool = False
 
     @property
     def is_complete(self) -> bool:
@@ -153,51 +148,66 @@ async def try_endpoint(
         UpstreamFailure: no response head came.
     """
     pooled: PooledConnection | None = None
-
-    def give_up(code: str) -> None:
+    try:
+        pooled = pool.take_idle(endpoint) or await pool.dial(endpoint)
+        pooled.fact = TransportFact.CONNECTED
+        http = pooled.http
+        http.begin(is_head_request=request.method == b"HEAD")
+        body = request.body
+        head = encode_request(
+            request.method, request.target, endpoint.authority_bytes, request.lines, len(body)
+        )
+        pooled.fact = TransportFact.REQUEST_PARTLY_WRITTEN
+        if len(body) > _ONE_WRITE_BYTES:
+            await _write_apart(pooled, head, body)
+        elif rest := _write_at_once(pooled, head + body):
+            await _write_rest(pooled, rest)
+        while http.head is None:
+            _read(pooled, await pooled.connection.receive())
+        answer = http.head
+    except BaseException as error:
         fact = TransportFact.NOT_CONNECTED
         if pooled is not None:
             fact = pooled.fact
             pool.drop(pooled)
+        code = error.code if isinstance(error, UpstreamFailure) else "cancelled"
+        if isinstance(error, ConnectionBroken):
+            code = UpstreamReset.code
         journal.attempts.append(Attempt(cluster.name, endpoint.name, fact, None, code))
-
-    try:
-        pooled = pool.take_idle(endpoint) or await pool.dial(endpoint)
-        pooled.fact = TransportFact.CONNECTED
-        await _write(pooled, request, endpoint)
-        while pooled.http.head is None:
-            _read(pooled, await pooled.connection.receive())
-    except ConnectionBroken:
-        give_up(UpstreamReset.code)
-        raise UpstreamReset from None
-    except BaseException as error:
-        give_up(error.code if isinstance(error, UpstreamFailure) else "cancelled")
+        if isinstance(error, ConnectionBroken):
+            raise UpstreamReset from None
         raise
-    response = Response(pool, pooled, idle_s)
     journal.upstream_host = endpoint.address
     journal.attempts.append(
-        Attempt(cluster.name, endpoint.name, TransportFact.HEAD_RECEIVED, response.status)
+        Attempt(cluster.name, endpoint.name, TransportFact.HEAD_RECEIVED, answer.status)
     )
-    return response
+    return Response(pool, pooled, idle_s, answer.status, Headers(answer.lines, answer.fields), answer.length)
 
 
-async def _write(pooled: PooledConnection, request: WireRequest, endpoint: Endpoint) -> None:
-    """Send the request, or as much of it as the backend wants before it answers."""
-    pooled.http.begin(is_head_request=request.method == b"HEAD")
-    head, body = encode_request(
-        request.method, request.target, endpoint.authority_bytes, request.lines, request.body
-    )
-    pooled.fact = TransportFact.REQUEST_PARTLY_WRITTEN
+def _write_at_once(pooled: PooledConnection, data: bytes) -> bytes:
+    """Send a whole request as far as it goes without waiting; return the rest."""
     try:
-        if len(body) <= _ONE_WRITE_BYTES:
-            await pooled.connection.send(head + body)
-        else:
-            await pooled.connection.send(head)
-            if not await _write_unless_answered(pooled, body):
-                return
+        sent = pooled.connection.try_send(data)
     except ConnectionBroken:
-        return  # what it may have answered before is still to be read
+        return b""  # what it may have answered before is still to be read
+    if sent != len(data):
+        return data[sent:]
     pooled.fact = TransportFact.REQUEST_WRITTEN
+    return b""
+
+
+async def _write_rest(pooled: PooledConnection, rest: bytes) -> None:
+    with suppress(ConnectionBroken):
+        await pooled.connection.send(rest)
+        pooled.fact = TransportFact.REQUEST_WRITTEN
+
+
+async def _write_apart(pooled: PooledConnection, head: bytes, body: bytes) -> None:
+    """Send a large request, or as much of it as the backend wants before it answers."""
+    with suppress(ConnectionBroken):
+        await pooled.connection.send(head)
+        if await _write_unless_answered(pooled, body):
+            pooled.fact = TransportFact.REQUEST_WRITTEN
 
 
 async def _write_unless_answered(pooled: PooledConnection, body: bytes) -> bool:

@@ -44,18 +44,50 @@ class RuntimeCluster:
     pool: Pool
     balancer: RoundRobin
     dropped: frozenset[bytes]
+    key: bytes
+    """The route key that names it; a call with another one came here by default."""
+    _timeouts: dict[float | None, tuple[float | None, float | None]] = attrs.field(
+        factory=dict, init=False
+    )
 
-    def wire_request(self, call: Call, *, is_default: bool) -> WireRequest:
+    def timeouts(self, listener_s: float | None) -> tuple[float | None, float | None]:
+        """Return total and idle timeout under a listener's default; None means no limit."""
+        found = self._timeouts.get(listener_s)
+        if found is None:
+            cluster = self.cluster
+            found = self._timeouts[listener_s] = (
+                cluster.total_s(listener_s),
+                cluster.idle_s(listener_s),
+            )
+        return found
+
+    def send(
+        self, call: Call, *, deadline: Deadline, idle_s: float | None, journal: Journal
+    ) -> Coroutine[None, None, Response]:
+        """Send `call` to one endpoint; see `routing.ports.UpstreamCluster`.
+
+        Retries, fallback, breakers and ejection are decided here, around `try_endpoint`, once the
+        policies exist; the order is the reference's: admit, pick, attempt, record, decide.
+        """
+        del deadline  # the request's scope ends the first attempt; retries will look at it
+        endpoint = self.balancer.pick()
+        if endpoint is None:
+            raise NoHealthyEndpoint
+        request = self.wire_request(call)
+        return try_endpoint(
+            request, self.cluster, endpoint, self.pool, idle_s=idle_s, journal=journal
+        )
+
+    def wire_request(self, call: Call) -> WireRequest:
         """Return `call` as this cluster's backends get it."""
         dropped, cluster = self.dropped, self.cluster
-        lines = call.headers.lines
+        lines, target = call.headers.lines, call.target
         if cluster.route_headers or not dropped.isdisjoint(call.headers.first_values()):
             own = cluster.credential
             lines = [line for line in lines if line[0] not in dropped or line == own]
             lines += cluster.route_headers
-        target = call.target
-        if is_default and self.cluster.base_path:
-            target = _with_base_path(target, self.cluster.base_path.encode())
+        if cluster.base_path and call.route_key != self.key:
+            target = _with_base_path(target, cluster.base_path.encode())
         return WireRequest(call.method, target, lines, call.body)
 
 
@@ -76,6 +108,7 @@ class Clusters:
                 self._pool_for(SecurityDomain.of(cluster), network, tls_context),
                 RoundRobin(cluster.endpoints, rng),
                 _dropped(cluster),
+                cluster.name.encode(),
             )
             for cluster in snapshot.clusters
         }
@@ -91,38 +124,17 @@ class Clusters:
         """Return how many backend connections wait for use."""
         return sum(pool.idle for pool in self._pools.values())
 
-    def cluster_for(self, route_key: bytes) -> Cluster:
+    def cluster_for(self, route_key: bytes) -> RuntimeCluster:
         """Return the named cluster, or the default one."""
-        return self._find(route_key).cluster
-
-    def send(
-        self, call: Call, *, deadline: Deadline, idle_s: float | None, journal: Journal
-    ) -> Coroutine[None, None, Response]:
-        """Send `call` to one endpoint of its cluster; see `routing.ports.Upstream`.
-
-        Retries, fallback, breakers and ejection are decided here, around `try_endpoint`, once the
-        policies exist; the order is the reference's: admit, pick, attempt, record, decide.
-        """
-        del deadline  # the request's scope ends the first attempt; retries will look at it
-        runtime = self._find(call.route_key)
-        request = runtime.wire_request(call, is_default=call.route_key not in self._by_name)
-        endpoint = runtime.balancer.pick()
-        if endpoint is None:
+        found = self._by_name.get(route_key, self._default)
+        if found is None:
             raise NoHealthyEndpoint
-        return try_endpoint(
-            request, runtime.cluster, endpoint, runtime.pool, idle_s=idle_s, journal=journal
-        )
+        return found
 
     def close(self) -> None:
         """Close idle connections; those in use close with their response."""
         for pool in self._pools.values():
             pool.close()
-
-    def _find(self, route_key: bytes) -> RuntimeCluster:
-        found = self._by_name.get(route_key, self._default)
-        if found is None:
-            raise NoHealthyEndpoint
-        return found
 
     def _pool_for(
         self,

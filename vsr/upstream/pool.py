@@ -3,6 +3,7 @@
 import attrs
 
 from vsr.http.h1_client import ClientConnection
+from vsr.http.plain_head import PlainHeads
 from vsr.network.port import Connection
 from vsr.resources.cluster import Endpoint
 from vsr.routing.outcome import TransportFact
@@ -16,11 +17,19 @@ MAX_IDLE_PER_HOST = 1024
 class PooledConnection:
     """A backend connection and the HTTP state on it."""
 
-    key: tuple[str, int]
     connection: Connection
-    http: ClientConnection = attrs.field(factory=ClientConnection)
+    http: ClientConnection
+    siblings: "list[PooledConnection]"
+    """The idle connections to the same host and port; it is among them while it waits."""
+    is_waiting: bool = False
     fact: TransportFact = TransportFact.CONNECTED
     """Of the attempt that uses the connection."""
+
+    def backend_left(self) -> None:
+        """Close an idle connection when its backend does; one in use notices by itself."""
+        if self.is_waiting:
+            self.siblings.remove(self)
+            self.connection.close()
 
     @property
     def is_reusable(self) -> bool:
@@ -44,6 +53,7 @@ class Pool:
 
     dialer: Dialer
     in_use: int = attrs.field(default=0, init=False)
+    _heads: PlainHeads = attrs.field(factory=PlainHeads, init=False)
     _idle: dict[tuple[str, int], list[PooledConnection]] = attrs.field(factory=dict, init=False)
     _is_closed: bool = attrs.field(default=False, init=False)
 
@@ -57,7 +67,7 @@ class Pool:
         waiting = self._idle.get(endpoint.host_port)
         while waiting:
             pooled = waiting.pop()
-            pooled.connection.on_gone = None
+            pooled.is_waiting = False
             if pooled.connection.is_idle():
                 self.in_use += 1
                 return pooled
@@ -72,18 +82,20 @@ class Pool:
         """
         connection = await self.dialer.dial(endpoint)
         self.in_use += 1
-        return PooledConnection(endpoint.host_port, connection)
+        siblings = self._idle.setdefault(endpoint.host_port, [])
+        pooled = PooledConnection(connection, ClientConnection(self._heads), siblings)
+        connection.on_gone = pooled.backend_left
+        return pooled
 
     def release(self, pooled: PooledConnection) -> None:
         """Take back a connection whose response is complete."""
         self.in_use -= 1
-        waiting = self._idle.setdefault(pooled.key, [])
-        connection = pooled.connection
-        if self._is_closed or connection.is_gone or len(waiting) >= MAX_IDLE_PER_HOST:
-            connection.close()
+        siblings = pooled.siblings
+        if self._is_closed or pooled.connection.is_gone or len(siblings) >= MAX_IDLE_PER_HOST:
+            pooled.connection.close()
             return
-        connection.on_gone = _Forget(waiting, pooled)
-        waiting.append(pooled)
+        pooled.is_waiting = True
+        siblings.append(pooled)
 
     def drop(self, pooled: PooledConnection) -> None:
         """Close a connection that is in use."""
@@ -95,16 +107,6 @@ class Pool:
         self._is_closed = True
         for waiting in self._idle.values():
             while waiting:
-                waiting.pop().close()
-
-
-@attrs.frozen(eq=False)
-class _Forget:
-    """Closes an idle connection when its backend does."""
-
-    waiting: list[PooledConnection]
-    pooled: PooledConnection
-
-    def __call__(self) -> None:
-        self.waiting.remove(self.pooled)
-        self.pooled.close()
+                pooled = waiting.pop()
+                pooled.is_waiting = False
+                pooled.close()
