@@ -8,8 +8,8 @@ import attrs
 import trio
 
 from vsr.headers import HeaderLine
-from vsr.http.framing import FramingError
-from vsr.http.h1_client import ClientConnection, ResponseHead, encode_request
+from vsr.http.framing import FramingError, ResponseHead
+from vsr.http.h1_client import ClientConnection, encode_request
 from vsr.network.port import Connection, ConnectionBroken
 
 CHAT = b"/v1/chat/completions"

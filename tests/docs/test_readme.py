@@ -95,10 +95,10 @@ async def _run(command: Command, network: MemoryNetwork) -> str:
     connection = await network.connect(target.hostname or "", target.port or 80)
     http = ClientConnection()
     http.begin(is_head_request=False)
-    head, body = encode_request(
-        b"POST", target.path.encode(), target.netloc.encode(), [], command.data
+    head = encode_request(
+        b"POST", target.path.encode(), target.netloc.encode(), [], len(command.data)
     )
-    await connection.send(head + body)
+    await connection.send(head + command.data)
     printed = b""
     while not http.is_complete:
         http.feed(await connection.receive())

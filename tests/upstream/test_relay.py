@@ -35,7 +35,9 @@ async def _upstream(
 async def _ask(upstream: Clusters) -> UpstreamResponse:
     body = chat_body(stream=True)
     call = Call(b"POST", b"/v1/chat/completions", Headers(), body, b"")
-    return await upstream.cluster_for(b"").send(call, deadline=Deadline(), idle_s=5.0, journal=Journal())
+    return await upstream.cluster_for(b"").send(
+        call, deadline=Deadline(), idle_s=5.0, journal=Journal()
+    )
 
 
 @pytest.mark.parametrize("network_type", NETWORKS)

@@ -141,9 +141,7 @@ def _add_other_texts(size: EnvelopeSize, message: Message | TextMessage) -> None
         size.text_bytes += utf8_bytes(text or "")
 
 
-def _add_tool_result(
-    size: EnvelopeSize, message: Message | TextMessage, content: Content
-) -> None:
+def _add_tool_result(size: EnvelopeSize, message: Message | TextMessage, content: Content) -> None:
     size.framing_tokens += _TOOL_TOKENS
     if isinstance(content, str):
         size.structured_bytes += len(message.content or "")

@@ -1,17 +1,18 @@
-"""One request and its response, whatever HTTP version carries them."""
+"""What a connection and the handler of its requests are to each other, in any HTTP version."""
 
 from typing import Protocol
 
+from vsr.gateway.request_scope import RequestScope
 from vsr.headers import HeaderLine
 from vsr.http.framing import RequestHead
+from vsr.http.plain_head import PlainHeads
+from vsr.network.timers import LazyTimers
 
 
 class Exchange(Protocol):
     """What the handler gets from a connection: a head, a body to read, a response to write."""
 
     head: RequestHead
-    scheme: bytes
-    protocol: str
     is_committed: bool
     """Whether the response head was sent: from then on nothing can be taken back."""
     has_ended: bool
@@ -20,6 +21,16 @@ class Exchange(Protocol):
     """Status that was sent, 0 before."""
     bytes_sent: int
     """Body bytes sent."""
+
+    @property
+    def scheme(self) -> bytes:
+        """Return `http` or `https`."""
+        ...
+
+    @property
+    def protocol(self) -> str:
+        """Return the protocol as access logs name it."""
+        ...
 
     def now(self) -> float:
         """Return monotonic seconds."""
@@ -73,4 +84,63 @@ class Exchange(Protocol):
 
     def abort(self) -> None:
         """Break the response off visibly: the client must not take it for whole."""
+        ...
+
+
+class Run(Protocol):
+    """One request under way."""
+
+    needs_end: bool
+    """Whether `conclude` must follow, once the request's nursery has ended."""
+
+    async def work(self) -> None:
+        """Do what the request asks for and answer it, in its nursery; only cancellation passes."""
+        ...
+
+    async def conclude(self, failure: Exception | None) -> None:
+        """End a request that went wrong or left tasks: its nursery, and all in it, has ended.
+
+        Args:
+            failure: what its tasks failed with.
+        """
+        ...
+
+    def finish(self) -> None:
+        """Account for the request; the last thing that is done for it."""
+        ...
+
+
+class Handler(Protocol):
+    """Answers the requests of a connection."""
+
+    def __call__(self, exchange: Exchange, scope: RequestScope) -> Run:
+        """Open the run of one request, whose nursery and ends `scope` holds."""
+        ...
+
+    def note_refusal(self, status: int) -> None:
+        """Take note of a request whose head could not be read."""
+        ...
+
+
+class ListenerState(Protocol):
+    """What connections of one listener ask of it while they are served."""
+
+    @property
+    def idle_s(self) -> float:
+        """Return how long a connection may be silent between requests."""
+        ...
+
+    @property
+    def is_draining(self) -> bool:
+        """Return whether the current request of each connection is to be its last."""
+        ...
+
+    @property
+    def heads(self) -> PlainHeads:
+        """Return what its connections know of heads."""
+        ...
+
+    @property
+    def timers(self) -> LazyTimers:
+        """Return what serves the deadlines of requests."""
         ...

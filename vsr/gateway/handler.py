@@ -226,9 +226,7 @@ class RequestRun(msgspec.Struct, eq=False):
         if total_s is not None:
             deadline = Deadline(sent_at + total_s)
             exchange.end_at(deadline.at)
-        response = await cluster.send(
-            call, deadline=deadline, idle_s=idle_s, journal=self.journal
-        )
+        response = await cluster.send(call, deadline=deadline, idle_s=idle_s, journal=self.journal)
         try:
             self.answered_at = exchange.now()
             self.upstream_s = self.answered_at - sent_at

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 import attrs
 import trio
 
-from vsr.gateway.connection import H1Connection, Handler
+from vsr.gateway.connection import H1Connection
+from vsr.gateway.exchange import Handler
 from vsr.gateway.handler import Gateway
 from vsr.http.plain_head import PlainHeads
 from vsr.network.port import ConnectionBroken, Network

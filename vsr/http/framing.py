@@ -86,11 +86,6 @@ class RequestHead(msgspec.Struct):
         """Return whether body bytes can follow."""
         return self.length != 0
 
-    @property
-    def is_body_here(self) -> bool:
-        """Return whether nothing of the request is still to come."""
-        return self.body is not None or self.length == 0
-
 
 class ResponseHead(msgspec.Struct):
     """The head of one final response."""

@@ -70,15 +70,8 @@ class ClientConnection:
         """
         had_head = self.head is not None
         heads = self._heads
-        if heads is not None and self._is_untouched and not self._is_head_request:
-            plain = heads.read_response(data)
-            if plain is not None:
-                self._is_untouched = False
-                self.head, body = plain
-                if body:
-                    self._body.append(body)
-                self.is_complete = self.is_reusable = True
-                return
+        if heads is not None and self._is_untouched and self._take_plain(heads, data):
+            return
         self._is_untouched = False
         self._body_in_feed = self._chunks_in_feed = 0
         try:
@@ -94,6 +87,18 @@ class ClientConnection:
         if self._fault is not None:
             self.is_reusable = False
             raise self._fault
+
+    def _take_plain(self, heads: PlainHeads, data: bytes) -> bool:
+        """Take a whole response of the ordinary shape; return whether it was one."""
+        plain = None if self._is_head_request else heads.read_response(data)
+        if plain is None:
+            return False
+        self._is_untouched = False
+        self.head, body = plain
+        if body:
+            self._body.append(body)
+        self.is_complete = self.is_reusable = True
+        return True
 
     def feed_end(self) -> None:
         """Take the end of the stream.

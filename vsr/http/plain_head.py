@@ -24,6 +24,7 @@ from vsr.http.framing import (
 _KNOWN_LINES = 4096
 """Lines kept at a time; when there is no room all are forgotten, so one-off values cost little."""
 _LONGEST_KNOWN_BYTES = 256
+_LONGEST_HEAD_BYTES = MAX_HEAD_BYTES - len(HEAD_END)
 _LINE = re.compile(
     rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*((?:[^\x00-\x20\x7f](?:[^\x00-\x08\x0a-\x1f\x7f]*"
     rb"[^\x00-\x20\x7f])?)?)[ \t]*"
@@ -134,7 +135,7 @@ class PlainHeads:
     def read_request(self, data: bytes) -> RequestHead | None:
         """Return the request that `data` is, its body included; None leaves it to the parser."""
         end = data.find(HEAD_END)
-        if not 0 < end < MAX_HEAD_BYTES:
+        if not 0 < end <= _LONGEST_HEAD_BYTES:
             return None
         text = data[:end].split(b"\r\n")
         try:
@@ -151,12 +152,14 @@ class PlainHeads:
         body = data[end + 4 :]
         if host is None or len(body) != length:
             return None
-        return RequestHead(method, target, host, lines, length, True, fields=fields, body=body)
+        return RequestHead(
+            method, target, host, lines, length, keep_alive=True, fields=fields, body=body
+        )
 
     def read_response(self, data: bytes) -> tuple[ResponseHead, bytes] | None:
         """Return the response that `data` is, head and body; None leaves it to the parser."""
         end = data.find(HEAD_END)
-        if not 0 < end < MAX_HEAD_BYTES:
+        if not 0 < end <= _LONGEST_HEAD_BYTES:
             return None
         text = data[:end].split(b"\r\n")
         try:

@@ -201,7 +201,7 @@ def apply_headers(headers: Headers, effect: Effect, *, streaming: bool = False) 
     Raises:
         RoutingFailed: too many edits, or the result exceeds 100 lines or 60 KiB.
     """
-    changes = effect._changes or effect.changes
+    changes = effect.changes
     if changes.is_plain and not (streaming and b"content-length" in changes.names):
         dropped = changes.dropped
         lines = [line for line in headers.lines if line[0] not in dropped]
@@ -233,7 +233,7 @@ def applied(
     Raises:
         RoutingFailed: as `apply_headers`.
     """
-    before, after = first._changes or first.changes, second._changes or second.changes
+    before, after = first.changes, second.changes
     merged = after.merged
     if merged is None or merged.before is not before:
         merged = after.merged = _merge(before, after)

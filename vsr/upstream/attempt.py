@@ -166,14 +166,10 @@ async def try_endpoint(
             _read(pooled, await pooled.connection.receive())
         answer = http.head
     except BaseException as error:
-        fact = TransportFact.NOT_CONNECTED
+        fact = TransportFact.NOT_CONNECTED if pooled is None else pooled.fact
         if pooled is not None:
-            fact = pooled.fact
             pool.drop(pooled)
-        code = error.code if isinstance(error, UpstreamFailure) else "cancelled"
-        if isinstance(error, ConnectionBroken):
-            code = UpstreamReset.code
-        journal.attempts.append(Attempt(cluster.name, endpoint.name, fact, None, code))
+        journal.attempts.append(Attempt(cluster.name, endpoint.name, fact, None, _code_of(error)))
         if isinstance(error, ConnectionBroken):
             raise UpstreamReset from None
         raise
@@ -181,7 +177,16 @@ async def try_endpoint(
     journal.attempts.append(
         Attempt(cluster.name, endpoint.name, TransportFact.HEAD_RECEIVED, answer.status)
     )
-    return Response(pool, pooled, idle_s, answer.status, Headers(answer.lines, answer.fields), answer.length)
+    return Response(
+        pool, pooled, idle_s, answer.status, Headers(answer.lines, answer.fields), answer.length
+    )
+
+
+def _code_of(error: BaseException) -> str:
+    """Return how the journal names what ended an attempt."""
+    if isinstance(error, ConnectionBroken):
+        return UpstreamReset.code
+    return error.code if isinstance(error, UpstreamFailure) else "cancelled"
 
 
 def _write_at_once(pooled: PooledConnection, data: bytes) -> bytes:
