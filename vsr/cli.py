@@ -3,12 +3,18 @@
 import os
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from vsr.config.migrate.command import migrate
+
+if TYPE_CHECKING:
+    from vsr.config.document.root import Document
+
 # ruff: noqa: PLC0415  # a command imports what it needs, so that `--help` answers at once
 
+_FIRST_PROBLEMS = 20
 _FILE = click.argument("file", type=click.Path(path_type=Path))
 
 
@@ -38,25 +44,52 @@ def config() -> None:
 
 
 @config.command()
+@click.option(
+    "--serve",
+    metavar="MODE",
+    type=click.Choice(["standalone", "extproc"]),
+    help="Refuse what this version cannot serve in MODE; else it is only told.",
+)
 @_FILE
-def validate(file: Path) -> None:
-    """Say whether FILE can be served, with every problem if not."""
-    from vsr.config.source import check_file
+def validate(file: Path, serve: str | None) -> None:
+    """Say whether FILE is a valid document, with every problem if not.
+
+    Exits with 0 for a valid document, with 1 for a faulty one and, given --serve, for one that
+    this version cannot serve.
+    """
+    from vsr.config.serving import Gateway
+    from vsr.config.source import load_document, unserved
     from vsr.errors import ConfigRejected
 
+    gateway = Gateway(serve or Gateway.STANDALONE)
     try:
-        snapshot = check_file(file, os.environ).snapshot
+        valid = load_document(file, os.environ)
     except ConfigRejected as error:
         _fail(error)
-    decisions = sum(len(program.decisions) for program in snapshot.programs)
-    counts = ", ".join(
-        (
-            _count(len(snapshot.listeners), "listener"),
-            _count(len(snapshot.clusters), "model"),
-            _count(decisions, "decision"),
-        )
-    )
-    click.echo(f"{file}: valid ({counts}), sha256 {snapshot.hash}")
+    click.echo(f"{file}: valid ({_counts(valid.document)}), sha256 {valid.loaded.sha256}")
+    for warning in valid.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    problems = unserved(valid, os.environ, file=str(file), gateway=gateway)
+    if problems:
+        click.echo(f"this version cannot serve it in {gateway} mode:", err=True)
+        shown = problems if serve else problems[:_FIRST_PROBLEMS]
+        for problem in shown:
+            click.echo(str(problem), err=True)
+        if len(problems) > len(shown):
+            more = len(problems) - len(shown)
+            click.echo(f"and {more} more; --serve {gateway} tells them all", err=True)
+        if serve is not None:
+            sys.exit(1)
+
+
+@config.command()
+def schema() -> None:
+    """Print the JSON schema of the document."""
+    import json
+
+    from vsr.config.json_schema import json_schema
+
+    click.echo(json.dumps(json_schema(), indent=2))
 
 
 @config.command()
@@ -65,15 +98,18 @@ def validate(file: Path) -> None:
 def show(file: Path, *, redact: bool) -> None:
     """Print FILE with its defaults filled in and its secrets replaced."""
     from vsr.config.show import render
-    from vsr.config.source import check_file
+    from vsr.config.source import load_document
     from vsr.errors import ConfigRejected
 
     del redact
     try:
-        checked = check_file(file, os.environ)
+        valid = load_document(file, os.environ)
     except ConfigRejected as error:
         _fail(error)
-    click.echo(render(checked.document, checked.loaded.lines), nl=False)
+    click.echo(render(valid.document, valid.loaded.lines), nl=False)
+
+
+config.add_command(migrate)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -120,6 +156,21 @@ def _check_gateway(gateway: str) -> None:
 def _fail(error: Exception) -> NoReturn:
     click.echo(str(error), err=True)
     sys.exit(1)
+
+
+def _counts(document: "Document") -> str:
+    from vsr.config.compile.snapshot import DEFAULT_LISTENERS
+
+    listeners = DEFAULT_LISTENERS if document.listeners is None else document.listeners
+    profiles = (document.routing, *(recipe.routing for recipe in document.recipes))
+    counts = [
+        _count(len(listeners), "listener"),
+        _count(len(document.providers.models), "model"),
+        _count(sum(len(profile.decisions) for profile in profiles), "decision"),
+    ]
+    if document.recipes:
+        counts.append(_count(len(document.recipes), "recipe"))
+    return ", ".join(counts)
 
 
 def _count(number: int, noun: str) -> str:

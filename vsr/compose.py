@@ -18,18 +18,20 @@ import trio
 from vsr.config.report import Report
 from vsr.config.source import check_bytes, load_snapshot
 from vsr.decision.selection.builtin import BUILTIN_SELECTIONS
-from vsr.decision.selection.selection import Selection
+from vsr.decision.signals.builtin import BUILTIN_SIGNALS
+from vsr.engine.extensions import Extensions, Surroundings
 from vsr.engine.pipeline import compile_engine
+from vsr.engine.plugins.builtin import BUILTIN_PLUGINS
 from vsr.errors import ConfigRejected, Problem
 from vsr.gateway.handler import Gateway
 from vsr.gateway.serve import BindFailed, Server
 from vsr.graph.nodes.builtin import BUILTIN_NODES
-from vsr.graph.nodes.node import Node
 from vsr.network.epoll import EpollNetwork
 from vsr.network.port import Network
 from vsr.registry import Registry
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.generation import ActiveGeneration, Generation
+from vsr.routing.ports import NoRuntime, Runtime
 from vsr.telemetry.access_log import AccessLog
 from vsr.upstream.clusters import Clusters
 
@@ -39,22 +41,30 @@ _COLLECT_EVERY = 20_000
 """Allocations between collections of the youngest generation; requests leave no cycles behind."""
 
 
+BUILTIN = Extensions(
+    nodes=Registry("node type", BUILTIN_NODES),
+    signals=Registry("signal", BUILTIN_SIGNALS),
+    selections=Registry("selection algorithm", BUILTIN_SELECTIONS),
+    plugins=Registry("plugin", BUILTIN_PLUGINS),
+)
+"""What ships with the Router."""
+
+
 @attrs.frozen
 class Parts:
     """What every generation of one process is built from."""
 
     network: Network
-    nodes: Registry[Node]
-    selections: Registry[Selection]
+    extensions: Extensions
     rng: random.Random
+    runtime: Runtime = attrs.field(factory=NoRuntime)
 
     @classmethod
     def default(cls, network: Network) -> "Parts":
         """Return the parts that ship with the Router."""
         return cls(
             network=network,
-            nodes=Registry("node type", BUILTIN_NODES),
-            selections=Registry("selection algorithm", BUILTIN_SELECTIONS),
+            extensions=BUILTIN,
             rng=random.Random(),  # noqa: S311  # spreads load, hides nothing
         )
 
@@ -69,10 +79,8 @@ def build_generation(parts: Parts, snapshot: Snapshot, version: int) -> Generati
     engine = compile_engine(
         snapshot,
         version,
-        nodes=parts.nodes,
-        selections=parts.selections,
-        clock=time.perf_counter,
-        created=int(time.time()),
+        extensions=parts.extensions,
+        surroundings=Surroundings(time.perf_counter, time.time, parts.runtime),
     )
     return Generation(version, snapshot, engine, clusters, on_unused=clusters.close)
 

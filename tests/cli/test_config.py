@@ -1,5 +1,6 @@
 """The commands around the configuration document."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,67 @@ def test_validate_refuses_a_document_with_every_problem() -> None:
     assert result.stdout == ""
     expected = [line.replace("stages.yaml:", f"{path}:", 1) for line in golden]
     assert result.stderr.splitlines() == expected
+
+
+def test_validate_tells_what_is_not_served_and_accepts_the_document() -> None:
+    """It is valid; only --serve makes that an error, and then all of it is told."""
+    path = FIXTURES / "rejected" / "not-served-keys.yaml"
+
+    told = CliRunner().invoke(main, ["config", "validate", str(path)])
+    refused = CliRunner().invoke(main, ["config", "validate", "--serve", "standalone", str(path)])
+
+    assert told.exit_code == 0
+    assert told.stdout == refused.stdout
+    assert told.stdout.startswith(f"{path}: valid (1 listener, 2 models, 1 decision), sha256 ")
+    first, *problems = told.stderr.splitlines()
+    assert first == "this version cannot serve it in standalone mode:"
+    assert problems[-1] == "and 19 more; --serve standalone tells them all"
+    assert refused.exit_code == 1
+    golden = path.with_suffix(".problems").read_text().splitlines()[1:]
+    assert len(refused.stderr.splitlines()) == 1 + len(golden)
+
+
+def test_validate_asks_for_the_credentials_only_of_what_is_served(tmp_path: Path) -> None:
+    """A document is valid anywhere; the machine that serves it needs its secrets."""
+    path = tmp_path / "config.yaml"
+    backend = "{provider: openai, api_key_env: BACKEND_KEY}"
+    path.write_text(f"providers: {{models: [{{name: chat, backend_refs: [{backend}]}}]}}")
+
+    told = CliRunner().invoke(main, ["config", "validate", str(path)], env={"BACKEND_KEY": None})
+
+    assert told.exit_code == 0
+    assert "the environment variable 'BACKEND_KEY' is not set" in told.stderr
+
+
+def test_validate_counts_recipes_and_shows_warnings() -> None:
+    """A warning is no fault."""
+    path = FIXTURES / "accepted" / "recipes.yaml"
+
+    result = CliRunner().invoke(main, ["config", "validate", "--serve", "standalone", str(path)])
+
+    assert result.exit_code == 0
+    assert "(1 listener, 2 models, 3 decisions, 2 recipes)" in result.stdout
+    assert [line.partition(": ")[0] for line in result.stderr.splitlines()] == ["warning"] * 2
+
+
+def test_validate_knows_what_an_envoy_in_front_does_not_honour() -> None:
+    """And says which mode does."""
+    path = FIXTURES / "accepted" / "recipes.yaml"
+
+    result = CliRunner().invoke(main, ["config", "validate", "--serve", "extproc", str(path)])
+
+    assert result.exit_code == 1
+    assert "listeners[0].tls: is honored only in standalone mode" in result.stderr
+
+
+def test_schema_is_printed_as_json() -> None:
+    """Other programs read it."""
+    result = CliRunner().invoke(main, ["config", "schema"])
+
+    schema = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert "Decision" in schema["$defs"]
 
 
 @pytest.mark.parametrize("flags", [[], ["--redact"]])

@@ -23,6 +23,7 @@ from vsr.resources.program import (
     Program,
     Strategy,
 )
+from vsr.resources.reasoning import ReasoningTransport
 from vsr.resources.route import Route
 from vsr.resources.snapshot import Settings, Snapshot
 
@@ -174,6 +175,9 @@ def test_provider_fills_in_address_and_credential() -> None:
         base_path="/v1",
         route_headers=((b"a-first", b"1"), (b"x-team", b"routing")),
         credential=(b"authorization", b"Bearer canary-backend"),
+        provider="openai",
+        reasoning_transport=ReasoningTransport.TOP_LEVEL_EFFORT,
+        injection_header=b"x-user-openai-key",
     )
 
 

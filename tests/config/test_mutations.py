@@ -63,11 +63,11 @@ def changed(value: Value, path: DocumentPath, replacement: Value) -> Value:
 
 PARTS = [
     (name, path)
-    for name in ("minimal.yaml", "routing.yaml", "providers.yaml")
+    for name in ("minimal.yaml", "routing.yaml", "providers.yaml", "recipes.yaml")
     for path in paths_of(authored(name))
 ]
 # Mappings whose keys are the author's own take any.
-OPEN_ENDED = {"annotations", "external_model_ids", "extra_headers"}
+OPEN_ENDED = {"annotations", "effort_flags", "external_model_ids", "extra_headers", "metrics"}
 MAPPINGS = [
     (name, path)
     for name, path in PARTS

@@ -12,7 +12,7 @@ from vsr.config.source import check_bytes
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "config" / "accepted"
 ENVIRON = {"BACKEND_KEY": "canary-backend", "CLIENT_KEY": "canary-two", "PUBLIC_PORT": "8801"}
-NAMES = ["minimal.yaml", "routing.yaml", "providers.yaml"]
+NAMES = ["minimal.yaml", "routing.yaml", "providers.yaml", "recipes.yaml"]
 
 
 def shown(data: bytes) -> str:
@@ -85,3 +85,31 @@ def test_document_without_listeners_shows_the_default_one() -> None:
     assert loaded is not None
     assert loaded.lines.value(("listeners", 0, "name")) == "listener_0"
     assert loaded.lines.value(("listeners", 0, "port")) == 8899
+
+
+def test_values_that_may_hold_credentials_are_redacted_wherever_they_stand() -> None:
+    """Stores, plugins and helper models have some too."""
+    text = shown(b"""
+        routing:
+          decisions:
+            - name: one
+              plugins:
+                - type: header_mutation
+                  configuration: {add: [{name: authorization, value: canary}]}
+                - type: rag
+                  configuration:
+                    enabled: false
+                    backend: openai
+                    backend_config: {api_key: canary}
+        global:
+          services: {response_api: {enabled: false, redis: {password: canary}}}
+          stores:
+            response_cache: {enabled: false, milvus: {connection: {auth: {password: canary}}}}
+          integrations: {looper: {headers: {x-key: canary}}}
+          model_catalog:
+            external: [{name: judge, access_key: canary}]
+            modules: {classifier: {mcp: {env: {KEY: canary}}}}
+    """)
+
+    assert "canary" not in text
+    assert text.count("<redacted>") == 7

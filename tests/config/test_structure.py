@@ -2,7 +2,7 @@
 
 import pytest
 
-from vsr.config.document import Document
+from vsr.config.document.root import Document
 from vsr.config.load import load
 from vsr.config.report import Report
 from vsr.config.structure import structure

@@ -2,12 +2,10 @@
 
 import inspect
 
-import attrs
 import pytest
 
 from tests.docs.markdown import ROOT, rows
 from vsr import errors
-from vsr.config import document
 from vsr.config.not_served import NOT_SERVED_KEYS, NOT_SERVED_VALUES
 from vsr.config.providers import PROVIDERS
 from vsr.telemetry.access_log import AccessLine
@@ -50,38 +48,6 @@ def test_operations_page_tells_every_field_of_the_access_log() -> None:
     assert told == fields
 
 
-@pytest.mark.parametrize("cls", [cls for cls in vars(document).values() if attrs.has(cls)])
-def test_configuration_page_names_every_key(cls: type[attrs.AttrsInstance]) -> None:
-    """What the document serves is on the page."""
-    page = (DOCS / "configuration.md").read_text(encoding="utf-8")
-
-    missing = [
-        key
-        for key in map(document.key_of, (field.name for field in attrs.fields(cls)))
-        if f"`{key}`" not in page
-    ]
-
-    assert missing == []
-
-
-def test_configuration_page_tells_every_scalar_default() -> None:
-    """A default in the table is the default in the code."""
-    table = rows(DOCS / "configuration.md")
-
-    wrong = {
-        f"{cls.__name__}.{field.name}": field.default
-        for cls in vars(document).values()
-        if attrs.has(cls)
-        for field in attrs.fields(cls)
-        if isinstance(field.default, str | int) and field.default not in {"", 0}
-        if not any(
-            name == field.name and f"`{_spelled(field.default)}`" in row for name, row in table
-        )
-    }
-
-    assert wrong == {}
-
-
 @pytest.mark.parametrize("table", [NOT_SERVED_KEYS, NOT_SERVED_VALUES], ids=["keys", "values"])
 def test_configuration_page_names_what_is_refused(table: dict[str, frozenset[str]]) -> None:
     """A user reads there what this version does not serve, before the Router says so."""
@@ -97,7 +63,3 @@ def test_configuration_page_names_every_provider() -> None:
     page = (DOCS / "configuration.md").read_text(encoding="utf-8")
 
     assert [name for name in PROVIDERS if f"`{name}`" not in page] == []
-
-
-def _spelled(default: str | int) -> str:
-    return str(default).lower() if isinstance(default, bool) else str(default)

@@ -6,11 +6,15 @@ from urllib.parse import quote_plus
 import attrs
 
 from vsr.config.address import DEFAULT_PORTS, Address, parse_address
-from vsr.config.document import BackendRef
-from vsr.config.providers import PROVIDERS, Provider
+from vsr.config.document.providers import BackendRef, ProviderModel
+from vsr.config.providers import CHAT, MESSAGES, PROVIDERS, RESPONSES, Provider
 
-OPERATION_PATH = "/v1/chat/completions"
 _OPERATION_BASE = "/v1"
+_OPERATION_PATHS = {
+    CHAT: "/v1/chat/completions",
+    RESPONSES: "/v1/responses",
+    MESSAGES: "/v1/messages",
+}
 _CHAT_PATH = re.compile(r"/[!$&'()*+,;=:@%A-Za-z0-9._~/?-]*")
 
 
@@ -26,8 +30,8 @@ class Backend:
     headers: tuple[tuple[str, str], ...] = attrs.field(repr=False)
     """Sorted; names in lower case, each once."""
     api_version: str | None
-    chat_path: str
-    """Path and query of a chat completion."""
+    path: str
+    """Path and query of a call."""
     credential_source: tuple[str | None, str | None] = attrs.field(repr=False)
     """Inline key and environment variable, as authored."""
 
@@ -42,8 +46,20 @@ def is_chat_path(text: str) -> bool:
     return _CHAT_PATH.fullmatch(text) is not None
 
 
-def resolve_backend(ref: BackendRef) -> Backend:
+def wire_protocol(model: ProviderModel) -> str:
+    """Return the `api_format` of a model, authored or by its first backend's provider."""
+    if model.api_format is not None:
+        return model.api_format
+    provider = PROVIDERS.get(model.backend_refs[0].provider) if model.backend_refs else None
+    return provider.protocols[0] if provider else CHAT
+
+
+def resolve_backend(ref: BackendRef, protocol: str = CHAT) -> Backend:
     """Return `ref` with the defaults of its provider, which must be a known one.
+
+    Args:
+        ref: as authored.
+        protocol: a word of `api_format`.
 
     Raises:
         ValueError: it has no usable address; the text says why and quotes nothing.
@@ -59,7 +75,7 @@ def resolve_backend(ref: BackendRef) -> Backend:
         auth_prefix=provider.auth_prefix if ref.auth_prefix is None else ref.auth_prefix,
         headers=tuple(sorted({**provider.headers, **headers}.items())),
         api_version=ref.api_version,
-        chat_path=_chat_path(ref, provider, address.base_path),
+        path=_path(ref, provider, protocol, address.base_path),
         credential_source=(ref.api_key, None if ref.api_key else ref.api_key_env),
     )
 
@@ -82,16 +98,19 @@ def _address(ref: BackendRef, provider: Provider) -> Address:
     return address
 
 
-def _chat_path(ref: BackendRef, provider: Provider, base_path: str) -> str:
+def _path(ref: BackendRef, provider: Provider, protocol: str, base_path: str) -> str:
     """Source: the canonical configuration document, "Upstream path rule"."""
-    if ref.chat_path is not None:
+    if protocol == RESPONSES and provider.responses_path is not None:
+        return provider.responses_path
+    operation = _OPERATION_PATHS[protocol]
+    if protocol == CHAT and ref.chat_path is not None:
         path = ref.chat_path
-    elif provider.chat_path is not None:
+    elif protocol == CHAT and provider.chat_path is not None:
         path = base_path + provider.chat_path
     elif base_path:
-        path = base_path + OPERATION_PATH.removeprefix(_OPERATION_BASE)
+        path = base_path + operation.removeprefix(_OPERATION_BASE)
     else:
-        path = OPERATION_PATH
+        path = operation
     if provider.takes_api_version and ref.api_version:
         path += f"{'&' if '?' in path else '?'}api-version={quote_plus(ref.api_version)}"
     return path

@@ -1,6 +1,7 @@
-"""What the canonical document knows and this version does not serve yet.
+"""What the canonical document may say and this version would have to ignore when it serves.
 
-A key or value leaves this table when its feature arrives; nothing else has to change.
+A key or word leaves these tables when its feature arrives; nothing else has to change. What only
+describes things that nothing acts on (model cards, evaluation, the model catalog) is not here.
 """
 
 from collections.abc import Mapping
@@ -8,44 +9,37 @@ from collections.abc import Mapping
 NOT_SERVED_KEYS: Mapping[str, frozenset[str]] = {
     cls: frozenset(keys.split())
     for cls, keys in {
-        "Document": "entrypoints evaluation recipes setup",
-        "Listener": "identity models systemone tls",
-        "Providers": "",
-        "ProviderDefaults": "reasoning_effort",
-        "ProviderModel": "catalog pricing reasoning",
-        "BackendRef": "",
+        "Document": "setup",
+        "Listener": "identity models systemone",
+        "ProviderModel": "catalog",
         "Reliability": """
-            base_ejection_time consecutive_5xx first_byte_timeout health_check_interval
-            health_check_path health_check_timeout max_ejection_percent per_try_timeout
+            consecutive_5xx first_byte_timeout health_check_path per_try_timeout
             retriable_status_codes retry_after_max retry_back_off_base retry_back_off_max
-            retry_budget_min_concurrency retry_budget_percent retry_count retry_on""",
-        "Routing": """
-            candidate_requirements data_policy fallback graphs model_bindings projections""",
-        "ModelCard": "loras",
+            retry_budget_min_concurrency retry_budget_percent retry_count""",
+        "RecipeRouting": "candidate_requirements fallback graphs projections",
         "Signals": """
             classifiers complexity conversation domains embeddings events fact_check hallucination
             input_modality jailbreak kb language metadata modality pii preferences reasks
             role_bindings safety structure user_feedbacks""",
-        "KeywordRule": "bm25_threshold fuzzy_match fuzzy_threshold ngram_arity ngram_threshold",
-        "ContextRule": "",
-        "RuleNode": "label on_error on_unknown predicate",
+        "KeywordRule": "fuzzy_match",
+        "RuleNode": "predicate",
         "Decision": """
-            action adaptations candidateIterations emits fallback output_contract
-            output_contract_spec plugins reliability""",
-        "ModelRef": "lora_name reasoning_description reasoning_effort reasoning_mode",
-        "Algorithm": """
-            automix budget confidence fusion graph hybrid latency_aware minimum_candidates
-            multi_factor on_error params prompt ratings remom router_dc workflows""",
-        "Global": "integrations model_catalog services stores",
-        "RouterSettings": "fallback learning model_selection skip_processing streamed_body",
+            action adaptations emits fallback output_contract output_contract_spec reliability""",
+        "Integrations": "tools",
+        "LooperConfig": "flow fusion remom",
+        "RouterSettings": "fallback learning streamed_body",
+        "Services": """
+            api authz management_api observability ratelimit response_api router_replay
+            startup_status""",
+        "Stores": "memory response_cache vector_store",
     }.items()
 }
-"""By class of `document`, keys that are refused with a plain word instead of as unknown."""
+"""By class of the document."""
 
 NOT_SERVED_VALUES: Mapping[str, frozenset[str]] = {
     field: frozenset(values.split())
     for field, values in {
-        "ProviderModel.api_format": "anthropic responses",
+        "ProviderModel.api_format": "responses",
         "Reliability.lb_policy": "least_request",
         "KeywordRule.method": "bm25 ngram",
         "RuleNode.type": """
@@ -55,18 +49,23 @@ NOT_SERVED_VALUES: Mapping[str, frozenset[str]] = {
         "Algorithm.type": """
             automix confidence fusion graph hybrid kmeans knn latency_aware mlp multi_factor prompt
             ratings remom router_dc svm workflows""",
+        "DecisionPlugin.type": """
+            context_compression hallucination memory prompt_cache rag response_cache
+            response_jailbreak router_replay shadow_dispatch tool_selection tools""",
         "RouterSettings.config_source": "kubernetes",
+        "RouterSettings.clear_route_cache": "false",
     }.items()
 }
-"""By field, words of a closed set."""
+"""By field, words that are not served."""
 
-RENAMED_KEYS: Mapping[str, Mapping[str, str]] = {
-    "BackendRef": {"type": "provider"},
-    "ProviderDefaults": {
-        "default_model": "model",
-        "default_reasoning_effort": "reasoning_effort",
-    },
-    "ProviderModel": {"reasoning_family": "reasoning"},
-    "Routing": {"models": "modelCards"},
+STANDALONE_ONLY: Mapping[str, frozenset[str]] = {
+    cls: frozenset(keys.split())
+    for cls, keys in {
+        "DecisionReliability": """
+            first_byte_timeout idle_timeout retry_after_max retry_back_off_base
+            retry_back_off_max""",
+        "Listener": "models tls",
+        "Reliability": "first_byte_timeout",
+    }.items()
 }
-"""By class, keys of the layouts before v0.3 and what became of them."""
+"""By class, keys that an Envoy in front does not honour."""

@@ -56,6 +56,15 @@ class LineIndex:
             value = _child(value, key)
         return value
 
+    def has(self, path: Path) -> bool:
+        """Return whether `path` was written."""
+        value = self.root
+        for key in path:
+            if key not in self.marks.get(id(value), {}):
+                return False
+            value = _child(value, key)
+        return True
+
 
 def _child(value: Value, key: str | int) -> Value:
     if isinstance(value, dict) and isinstance(key, str):

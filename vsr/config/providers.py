@@ -8,6 +8,8 @@ from types import MappingProxyType
 
 import attrs
 
+from vsr.resources.reasoning import ReasoningTransport
+
 CHAT = "openai"
 RESPONSES = "responses"
 MESSAGES = "anthropic"
@@ -35,6 +37,8 @@ class Provider:
     chat_path: str | None = None
     """Replaces the operation path of a chat completion, after the base path."""
     takes_api_version: bool = False
+    responses_path: str | None = None
+    """The whole path of a Responses call in place of the base path; takes no API version."""
 
 
 def _both(base_url: str | None = None) -> Provider:
@@ -62,6 +66,7 @@ PROVIDERS: Mapping[str, Provider] = {
         auth_prefix="",
         chat_path="/chat/completions",
         takes_api_version=True,
+        responses_path="/openai/v1/responses",
     ),
     "baidu-ai-studio": Provider(
         "https://aistudio.baidu.com/llm/lmapi/v3", chat_path="/chat/completions"
@@ -125,3 +130,40 @@ PROVIDERS: Mapping[str, Provider] = {
     "xinference": Provider(),
     "zai": Provider("https://api.z.ai/api/paas/v4"),
 }
+
+
+INJECTION_HEADERS: Mapping[str, str] = {
+    "anthropic": "x-user-anthropic-key",
+    "azure-openai": "x-user-azure-openai-key",
+    "bedrock": "x-user-bedrock-key",
+    "cloudflare-workers-ai": "x-user-cloudflare-workers-ai-key",
+    "gemini": "x-user-gemini-key",
+    "minimax": "x-user-minimax-key",
+    "openai": "x-user-openai-key",
+    "vertex-ai": "x-user-vertex-ai-key",
+}
+"""By provider, the header that carries a user's own key."""
+
+REASONING_TRANSPORTS: Mapping[str, ReasoningTransport] = {
+    "aion": ReasoningTransport.TOP_LEVEL_EFFORT,
+    "anthropic": ReasoningTransport.OUTPUT_CONFIG_EFFORT,
+    "azure-openai": ReasoningTransport.TOP_LEVEL_EFFORT,
+    "compactifai": ReasoningTransport.TOP_LEVEL_EFFORT,
+    "dashscope": ReasoningTransport.TOP_LEVEL_EFFORT,
+    "deepinfra": ReasoningTransport.REASONING_OBJECT,
+    "deepseek": ReasoningTransport.DEEPSEEK_THINKING,
+    "gemini": ReasoningTransport.TOP_LEVEL_EFFORT,
+    "inception": ReasoningTransport.TOP_LEVEL_EFFORT,
+    "meta": ReasoningTransport.TOP_LEVEL_EFFORT,
+    "openai": ReasoningTransport.TOP_LEVEL_EFFORT,
+    "openrouter": ReasoningTransport.REASONING_OBJECT,
+    "sakana": ReasoningTransport.REASONING_OBJECT,
+    "sarvam": ReasoningTransport.TOP_LEVEL_EFFORT,
+    "stepfun": ReasoningTransport.TOP_LEVEL_EFFORT,
+    "upstage": ReasoningTransport.TOP_LEVEL_EFFORT,
+    "volcengine-ark": ReasoningTransport.TOP_LEVEL_EFFORT,
+    "xai": ReasoningTransport.TOP_LEVEL_EFFORT,
+    "xiaomi": ReasoningTransport.THINKING_OBJECT,
+    "zai": ReasoningTransport.THINKING_OBJECT,
+}
+"""By provider; all others take arguments of the chat template."""

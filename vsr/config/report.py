@@ -19,22 +19,27 @@ class Report:
     lines: LineIndex = attrs.field(factory=LineIndex)
     # Sets, and a dict for its order: a hostile document may have a hundred thousand faults.
     _problems: dict[Problem, None] = attrs.field(factory=dict, init=False)
+    _warnings: dict[Problem, None] = attrs.field(factory=dict, init=False)
     _broken: set[Path] = attrs.field(factory=set, init=False)
     _above_broken: set[Path] = attrs.field(factory=set, init=False)
     _lists_with_unknown_names: set[Path] = attrs.field(factory=set, init=False)
 
     def add(self, path: Path, what: str, why: str = "", mend: str = "", *, line: int = 0) -> None:
         """Note one problem, unless a broken value at, above or below `path` explains it."""
-        if path not in self._above_broken and not self._is_below_broken(path):
-            self._append(path, (what, why, mend), line)
+        if path not in self._above_broken and not self.is_broken(path):
+            self._problems[self._problem(path, (what, why, mend), line)] = None
 
     def add_broken(
         self, path: Path, what: str, why: str = "", mend: str = "", *, line: int = 0
     ) -> None:
         """Note one problem that leaves the value at `path` unknown to later stages."""
         if path not in self._broken:
-            self._append(path, (what, why, mend), line)
+            self._problems[self._problem(path, (what, why, mend), line)] = None
             self.mark_broken(path)
+
+    def warn(self, path: Path, what: str, mend: str = "") -> None:
+        """Note something that is accepted but not as its author may think."""
+        self._warnings[self._problem(path, (what, "", mend), 0)] = None
 
     def mark_broken(self, path: Path) -> None:
         """Say that the value at `path` is unknown, for a reason already noted elsewhere."""
@@ -45,7 +50,11 @@ class Report:
 
     def is_whole(self, path: Path) -> bool:
         """Return whether all names in the list at `path` could be read."""
-        return path not in self._lists_with_unknown_names and not self._is_below_broken(path)
+        return path not in self._lists_with_unknown_names and not self.is_broken(path)
+
+    def is_broken(self, path: Path) -> bool:
+        """Return whether the value at `path`, or one around it, could not be read."""
+        return any(path[:length] in self._broken for length in range(len(path) + 1))
 
     def quote(self, path: Path) -> str:
         """Return the value at `path` as authored; what the environment gave is never shown."""
@@ -56,6 +65,10 @@ class Report:
         """Return every problem, in document order."""
         return tuple(sorted(self._problems, key=lambda problem: problem.line))
 
+    def warnings(self) -> tuple[Problem, ...]:
+        """Return every warning, in document order."""
+        return tuple(sorted(self._warnings, key=lambda problem: problem.line))
+
     def has_problems(self) -> bool:
         """Return whether the document must be refused."""
         return bool(self._problems)
@@ -64,12 +77,9 @@ class Report:
         """Return the error that refuses the document, with every problem."""
         return ConfigRejected(self.problems())
 
-    def _is_below_broken(self, path: Path) -> bool:
-        return any(path[:length] in self._broken for length in range(len(path) + 1))
-
-    def _append(self, path: Path, words: tuple[str, str, str], line: int) -> None:
+    def _problem(self, path: Path, words: tuple[str, str, str], line: int) -> Problem:
         what, why, mend = words
-        problem = Problem(
+        return Problem(
             path=dotted(path),
             what=what,
             why=why,
@@ -77,4 +87,3 @@ class Report:
             file=self.file,
             line=line or self.lines.line(path),
         )
-        self._problems[problem] = None

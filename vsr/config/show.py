@@ -3,8 +3,9 @@
 import attrs
 import yaml
 
-from vsr.config.compile import DEFAULT_LISTENERS
-from vsr.config.document import Document, key_of
+from vsr.config.compile.snapshot import DEFAULT_LISTENERS
+from vsr.config.document.kinds import key_of
+from vsr.config.document.root import Document
 from vsr.config.environment import Expanded
 from vsr.config.position import LineIndex, Path, Value
 from vsr.config.yaml_schema import CoreDumper
@@ -47,9 +48,11 @@ def _plain_object(
     for field in attrs.fields(cls):
         key = key_of(field.name)
         item = getattr(value, field.name)
-        if item is not None:
-            plain = _plain(item, (*path, key), lines)
-            result[key] = _redact(plain) if field.metadata.get("secret") else plain
+        plain = _plain(item, (*path, key), lines)
+        # An empty collection or object of defaults tells nothing, unless its author wrote it.
+        if plain is None or (plain in ({}, []) and not lines.has((*path, key))):
+            continue
+        result[key] = _redact(plain) if field.metadata.get("secret") else plain
     return result
 
 

@@ -1,26 +1,37 @@
-"""One file on disk to one snapshot, or to every reason against it."""
+"""One file on disk to one document, and on to one snapshot, or to every reason against it."""
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
 
-from vsr.config.compile import compile_snapshot
-from vsr.config.document import Document
+from vsr.config.compile.snapshot import compile_snapshot
+from vsr.config.document.root import Document
 from vsr.config.load import MAX_DOCUMENT_BYTES, Loaded, load
 from vsr.config.report import Report
+from vsr.config.serving import Gateway, check_serving
 from vsr.config.structure import structure
-from vsr.config.validate import validate
+from vsr.config.validate.document import validate
+from vsr.errors import Problem
 from vsr.resources.snapshot import Snapshot
 
 
 @attrs.frozen
-class Checked:
-    """A faultless document in its three forms."""
+class ValidDocument:
+    """A faultless document; whether this version serves it is another question."""
 
     loaded: Loaded
     document: Document
-    snapshot: Snapshot
+    warnings: tuple[Problem, ...] = ()
+
+
+@attrs.frozen
+class Checked(ValidDocument):
+    """A document that this version serves, and its resources."""
+
+    snapshot: Snapshot = attrs.field(kw_only=True)
 
 
 def load_snapshot(path: Path, environ: Mapping[str, str]) -> Snapshot:
@@ -46,22 +57,92 @@ def check_file(path: Path, environ: Mapping[str, str]) -> Checked:
     return check_bytes(_read(path, report), environ, report)
 
 
-def check_bytes(data: bytes, environ: Mapping[str, str], report: Report) -> Checked:
+def check_bytes(
+    data: bytes,
+    environ: Mapping[str, str],
+    report: Report,
+    *,
+    gateway: Gateway = Gateway.STANDALONE,
+) -> Checked:
     """Return the document in `data` in every form; `report` names the file it came from.
 
     Raises:
-        ConfigRejected: with every problem that any stage found.
+        ConfigRejected: it is faulty, or this version can't serve it in this mode.
+    """
+    with collector_at_rest():
+        return _check(data, environ, report, gateway)
+
+
+def _check(data: bytes, environ: Mapping[str, str], report: Report, gateway: Gateway) -> Checked:
+    valid = _examine(data, environ, report)
+    # Also of a faulty document, so that its author reads everything at once.
+    check_serving(valid.document, environ, report, gateway=gateway)
+    if report.has_problems():
+        raise report.rejection()
+    snapshot = compile_snapshot(valid.document, sha256=valid.loaded.sha256, environ=environ)
+    return Checked(valid.loaded, valid.document, report.warnings(), snapshot=snapshot)
+
+
+def load_document(path: Path, environ: Mapping[str, str]) -> ValidDocument:
+    """Return the document at `path`, served or not.
+
+    Raises:
+        ConfigRejected: with every fault.
+    """
+    report = Report(str(path))
+    return read_bytes(_read(path, report), environ, report)
+
+
+def read_bytes(data: bytes, environ: Mapping[str, str], report: Report) -> ValidDocument:
+    """Return the document in `data`, served or not; `report` names the file it came from.
+
+    Raises:
+        ConfigRejected: with every fault.
+    """
+    with collector_at_rest():
+        valid = _examine(data, environ, report)
+    if report.has_problems():
+        raise report.rejection()
+    return attrs.evolve(valid, warnings=report.warnings())
+
+
+def unserved(
+    valid: ValidDocument, environ: Mapping[str, str], *, file: str, gateway: Gateway
+) -> tuple[Problem, ...]:
+    """Return everything that keeps this version from serving a valid document in a mode."""
+    report = Report(file, valid.loaded.lines)
+    check_serving(valid.document, environ, report, gateway=gateway)
+    return report.problems()
+
+
+@contextmanager
+def collector_at_rest() -> Iterator[None]:
+    """Keep the garbage collector still; the size of a document bounds what it may miss.
+
+    It would walk the growing trees again and again, for half of the time that all stages take.
+    """
+    was_at_work = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_at_work:
+            gc.enable()
+
+
+def _examine(data: bytes, environ: Mapping[str, str], report: Report) -> ValidDocument:
+    """Return what could be read, valid if `report` has no problems.
+
+    Raises:
+        ConfigRejected: nothing could be read.
     """
     loaded = load(data, environ, report)
     if loaded is None:
         raise report.rejection()
     report.lines = loaded.lines
     document = structure(loaded.values, report)
-    validate(document, environ, report)
-    if report.has_problems():
-        raise report.rejection()
-    snapshot = compile_snapshot(document, sha256=loaded.sha256, environ=environ)
-    return Checked(loaded, document, snapshot)
+    validate(document, report)
+    return ValidDocument(loaded, document)
 
 
 def _read(path: Path, report: Report) -> bytes:

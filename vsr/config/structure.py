@@ -1,24 +1,25 @@
-"""From plain values to the document's classes, with exact types and nothing ignored."""
+"""From plain values to the document's classes: nothing is ignored, nothing is guessed."""
 
 import difflib
 import functools
-import math
 import types
-from collections.abc import Callable, Mapping
-from typing import Protocol, Union, cast, get_args, get_origin, get_type_hints
+from collections.abc import Mapping
+from typing import Annotated, Literal, Protocol, Union, cast, get_args, get_origin, get_type_hints
 
 import attrs
 
-from vsr.config.document import Document, TokenCount, key_of
-from vsr.config.environment import Expanded
-from vsr.config.load import read_bool, read_int
-from vsr.config.not_served import NOT_SERVED_KEYS, RENAMED_KEYS
+from vsr.config.document.decision_plugin import (
+    PLUGIN_ALIASES,
+    PLUGIN_CONFIGURATIONS,
+    DecisionPlugin,
+    PluginConfiguration,
+)
+from vsr.config.document.kinds import key_of
+from vsr.config.document.root import Document
+from vsr.config.moved_keys import ALIASES, MOVED, REMOVED
 from vsr.config.position import Path, Value
 from vsr.config.report import Report
-from vsr.config.yaml_schema import FLOAT_PATTERN, INT_PATTERN
-
-Reader = Callable[[Value, Path, Report], object]
-"""Returns the value in its type; a fault goes to the report and gives the type's neutral value."""
+from vsr.config.scalars import SCALARS, Reader, marked_reader, read_str, words_reader, wrong_type
 
 
 class _Build(Protocol):
@@ -35,59 +36,133 @@ def structure(values: Value, report: Report) -> Document:
 @functools.cache
 def _reader_of(kind: object) -> Reader:
     """Return the reader of a type; classes refer to each other, so theirs is built on first use."""
-    if kind in _SIMPLE:
-        return _SIMPLE[kind]
+    if kind in SCALARS:
+        return SCALARS[kind]
+    if kind is DecisionPlugin:
+        return _read_plugin
     if isinstance(kind, type) and attrs.has(kind):
         return _class_reader(kind)
-    origin, arguments = get_origin(kind), get_args(kind)
+    return _generic_reader(get_origin(kind), get_args(kind))
+
+
+def _generic_reader(origin: object, arguments: tuple[object, ...]) -> Reader:
+    if origin is Annotated:
+        return marked_reader(_base_reader(arguments[0]), arguments[1])
     if origin in {types.UnionType, Union}:
         # None means an omitted key; a written null is not one and fails in the other reader.
-        inner = [argument for argument in arguments if argument is not types.NoneType]
-        return _reader_of(inner[0] if len(inner) == 1 else TokenCount)
+        return _reader_of(next(each for each in arguments if each is not types.NoneType))
+    if origin is Literal:
+        return words_reader(tuple(map(str, arguments)))
     if origin is tuple:
         return functools.partial(_read_list, arguments[0])
     return functools.partial(_read_mapping, arguments[1])
 
 
+def _base_reader(kind: object) -> Reader:
+    # A union under a marker is read by the marker alone.
+    is_union = get_origin(kind) in {types.UnionType, Union}
+    return SCALARS[object] if is_union else _reader_of(kind)
+
+
+@functools.cache
+def _readers_of(cls: type[attrs.AttrsInstance]) -> Mapping[str, tuple[str, Reader]]:
+    """Return field name and reader by key."""
+    hints = get_type_hints(cls, include_extras=True)
+    names = [field.name for field in attrs.fields(cls)]
+    return {key_of(name): (name, _reader_of(hints[name])) for name in names}
+
+
 def _class_reader(cls: type[attrs.AttrsInstance]) -> Reader:
-    hints = get_type_hints(cls)
-    fields = {key_of(field.name): field.name for field in attrs.fields(cls)}
     build = cast("_Build", cls)
+    required = [key_of(field.name) for field in attrs.fields(cls) if "required" in field.metadata]
 
     def read(value: Value, path: Path, report: Report) -> object:
         if not isinstance(value, dict):
-            _wrong_type("a mapping", value, path, report)
+            wrong_type("a mapping", value, path, report)
             return build()
+        readers = _readers_of(cls)
         arguments: dict[str, object] = {}
-        for key, item in value.items():
-            name = fields.get(key)
-            if name is None:
-                _refuse_key(cls.__name__, fields, (*path, key), report)
+        for written, item in value.items():
+            key = _current_key(cls.__name__, written, value, path, report)
+            if key in readers:
+                name, reader = readers[key]
+                arguments[name] = reader(item, (*path, written), report)
             else:
-                arguments[name] = _reader_of(hints[name])(item, (*path, key), report)
+                _refuse_key(cls.__name__, readers, (*path, written), report)
+        for key in required:
+            if key not in value:
+                report.add((*path, key), "is missing", mend="add it")
         return build(**arguments)
 
     return read
 
 
-def _refuse_key(owner: str, fields: Mapping[str, str], path: Path, report: Report) -> None:
+def _current_key(
+    owner: str, key: str, value: Mapping[str, Value], path: Path, report: Report
+) -> str:
+    current = ALIASES.get(owner, {}).get(key, key)
+    if current != key:
+        if current in value:
+            what = f"is the older spelling of {current!r}, which is given too"
+            report.add((*path, key), what, mend="keep one of the two")
+        else:
+            report.warn((*path, key), f"is the older spelling of {current!r}", "rename it")
+    return current
+
+
+def _refuse_key(owner: str, known: Mapping[str, object], path: Path, report: Report) -> None:
     key = str(path[-1])
-    not_served = NOT_SERVED_KEYS.get(owner, frozenset())
-    if key in not_served:
-        report.add(path, "is not served by this version", mend="remove it")
+    if key in MOVED.get(owner, {}):
+        mend = f"it is now {MOVED[owner][key]}; `vllm-sr config migrate` rewrites it"
+        report.add_broken(path, "is a key of an older layout", mend=mend)
         return
-    renamed = RENAMED_KEYS.get(owner, {}).get(key)
-    near = [renamed] if renamed else difflib.get_close_matches(key, [*fields, *not_served], n=1)
-    mend = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(fields))}"
+    if key in REMOVED.get(owner, {}):
+        report.add_broken(path, "is no longer a key", REMOVED[owner][key], "remove it")
+        return
+    near = difflib.get_close_matches(key, known, n=1)
+    mend = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
     report.add_broken(path, "is an unknown key", mend=mend)
     for spelling in near:
         # That this one is missing is no fault of its own.
         report.mark_broken((*path[:-1], spelling))
 
 
+def _read_plugin(value: Value, path: Path, report: Report) -> DecisionPlugin:
+    """Return a plugin; the words of its type decide how its configuration is read."""
+    if not isinstance(value, dict):
+        wrong_type("a mapping", value, path, report)
+        return DecisionPlugin()
+    for key in value:
+        if key not in {"type", "configuration"}:
+            _refuse_key("DecisionPlugin", {"type": 0, "configuration": 0}, (*path, key), report)
+    for key in ("type", "configuration"):
+        if key not in value:
+            report.add((*path, key), "is missing", "a plugin has a type and a configuration")
+    if "type" not in value:
+        return DecisionPlugin()
+    kind = _plugin_type(value["type"], (*path, "type"), report)
+    cls = PLUGIN_CONFIGURATIONS.get(kind)
+    if cls is None or "configuration" not in value:
+        return DecisionPlugin(kind)
+    place = (*path, "configuration")
+    configuration = _reader_of(cls)(value["configuration"], place, report)
+    return DecisionPlugin(kind, cast("PluginConfiguration", configuration))
+
+
+def _plugin_type(value: Value, path: Path, report: Report) -> str:
+    written = read_str(value, path, report)
+    if written in PLUGIN_ALIASES:
+        current = PLUGIN_ALIASES[written]
+        report.warn(path, f"{written!r} is the older spelling of {current!r}", "rename it")
+        return current
+    if not report.is_broken(path):
+        words_reader(tuple(PLUGIN_CONFIGURATIONS))(value, path, report)
+    return written
+
+
 def _read_list(kind: object, value: Value, path: Path, report: Report) -> tuple[object, ...]:
     if not isinstance(value, list):
-        _wrong_type("a list", value, path, report)
+        wrong_type("a list", value, path, report)
         return ()
     read = _reader_of(kind)
     return tuple(read(item, (*path, index), report) for index, item in enumerate(value))
@@ -95,104 +170,7 @@ def _read_list(kind: object, value: Value, path: Path, report: Report) -> tuple[
 
 def _read_mapping(kind: object, value: Value, path: Path, report: Report) -> dict[str, object]:
     if not isinstance(value, dict):
-        _wrong_type("a mapping", value, path, report)
+        wrong_type("a mapping", value, path, report)
         return {}
     read = _reader_of(kind)
     return {key: read(item, (*path, key), report) for key, item in value.items()}
-
-
-def _read_str(value: Value, path: Path, report: Report) -> str:
-    if type(value) is str:
-        return value
-    if isinstance(value, Expanded):
-        return str(value)
-    _wrong_type("text", value, path, report)
-    return ""
-
-
-def _read_int(value: Value, path: Path, report: Report) -> int:
-    if type(value) is int:
-        return value
-    if isinstance(value, Expanded) and value.is_reference and INT_PATTERN.fullmatch(value):
-        try:
-            return read_int(value)
-        except ValueError:
-            pass
-    _wrong_type("a whole number", value, path, report)
-    return 0
-
-
-def _read_float(value: Value, path: Path, report: Report) -> float:
-    if type(value) is int or type(value) is float:
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        if math.isfinite(number):
-            return number
-    if isinstance(value, Expanded) and value.is_reference and FLOAT_PATTERN.fullmatch(value):
-        return float(value)
-    _wrong_type("a finite number", value, path, report)
-    return 0.0
-
-
-def _read_bool(value: Value, path: Path, report: Report) -> bool:
-    if type(value) is bool:
-        return value
-    if isinstance(value, Expanded) and value.is_reference:
-        try:
-            return read_bool(value)
-        except ValueError:
-            pass
-    _wrong_type("true or false", value, path, report)
-    return False
-
-
-def _read_token_count(value: Value, path: Path, report: Report) -> TokenCount:
-    if type(value) is int or type(value) is float:
-        return value
-    if isinstance(value, str):
-        return str(value)
-    _wrong_type("a number of tokens such as 24K", value, path, report)
-    return 0
-
-
-def _read_any(value: Value, path: Path, report: Report) -> Value:
-    if isinstance(value, dict):
-        return {key: _read_any(item, (*path, key), report) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_read_any(item, (*path, index), report) for index, item in enumerate(value)]
-    return str(value) if isinstance(value, Expanded) else value
-
-
-_SIMPLE: Mapping[object, Reader] = {
-    str: _read_str,
-    int: _read_int,
-    float: _read_float,
-    bool: _read_bool,
-    TokenCount: _read_token_count,
-    object: _read_any,
-}
-
-
-def _wrong_type(wanted: str, value: Value, path: Path, report: Report) -> None:
-    if isinstance(value, Expanded):
-        # The text itself may be a credential.
-        why = f"what {value.authored!r} gives is text"
-        if value.is_reference:
-            why = f"what {value.authored!r} gives is not"
-    else:
-        why = f"it is {_TYPE_WORDS.get(type(value), 'something else')}"
-    mend = "give a value or remove the key" if value is None else ""
-    report.add_broken(path, f"must be {wanted}", why, mend)
-
-
-_TYPE_WORDS: Mapping[type, str] = {
-    types.NoneType: "empty",
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number with a fraction",
-    str: "text",
-    list: "a list",
-    dict: "a mapping",
-}

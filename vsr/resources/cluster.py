@@ -1,6 +1,31 @@
 """Resources `endpoint` and `cluster`: the backends of one provider model."""
 
+from enum import StrEnum
+
 import attrs
+
+from vsr.resources.reasoning import ReasoningFamily, ReasoningTransport
+
+
+class ApiFormat(StrEnum):
+    """Wire protocol of a cluster."""
+
+    OPENAI = "openai"
+    """Chat completions."""
+    RESPONSES = "responses"
+    ANTHROPIC = "anthropic"
+
+
+@attrs.frozen
+class Pricing:
+    """Prices per million tokens."""
+
+    currency: str = "USD"
+    prompt_per_1m: float = 0.0
+    completion_per_1m: float = 0.0
+    cached_input_per_1m: float = 0.0
+    cache_write_per_1m: float | None = None
+    """None means that of the prompt."""
 
 
 @attrs.frozen
@@ -49,7 +74,7 @@ class Cluster:
     upstream_model: str
     """The model name that the backend is asked for."""
     chat_path: str = "/v1/chat/completions"
-    """Path (and query) of a chat completion at the backend."""
+    """Path (and query) at the backend of a call in `api_format`."""
     base_path: str = ""
     """Path prefix of the base URL without trailing slash; replaces `/v1` on the default route."""
     route_headers: tuple[tuple[bytes, bytes], ...] = attrs.field(default=(), repr=False)
@@ -62,6 +87,20 @@ class Cluster:
     """The whole call with its streamed body; None inherits the listener's, 0 means no limit."""
     idle_timeout_s: float | None = None
     """One wait for more of the body; None inherits the listener's, 0 means no limit."""
+    api_format: ApiFormat = ApiFormat.OPENAI
+    provider: str = "vllm"
+    """Kind of its backends."""
+    external_names: tuple[str, ...] = ()
+    """Further names of the model at providers; name lookups accept them as the alias."""
+    loras: tuple[str, ...] = ()
+    """Adapters that the model card declares; a call may ask for one in place of the model."""
+    reasoning: ReasoningFamily | None = None
+    reasoning_transport: ReasoningTransport = ReasoningTransport.CHAT_TEMPLATE_KWARGS
+    pricing: Pricing | None = None
+    injection_header: bytes | None = None
+    """Request header by which a trusted authenticator hands over the user's own key."""
+    context_window_tokens: int | None = None
+    max_output_tokens: int | None = None
 
     def total_s(self, listener_s: float | None) -> float | None:
         """Return the total timeout under a listener's default; None means no limit."""

@@ -4,6 +4,15 @@ import attrs
 
 
 @attrs.frozen
+class ListenerTls:
+    """Certificate and key of a TLS listener, PEM files."""
+
+    cert_file: str
+    """As authored; a relative path is relative to the document's folder."""
+    key_file: str
+
+
+@attrs.frozen
 class Listener:
     """One listener of the document, normalised."""
 
@@ -19,6 +28,8 @@ class Listener:
     """Limit of a request body. Source: the reference's listener limit, 500 MiB."""
     max_connections: int = 50_000
     """Open client connections; further ones wait in the accept queue. Source: as above."""
+    tls: ListenerTls | None = None
+    """None means clear text."""
 
     @property
     def connection_idle_s(self) -> float:

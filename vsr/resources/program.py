@@ -4,6 +4,9 @@ from enum import StrEnum
 
 import attrs
 
+from vsr.resources.plugin import Plugin
+from vsr.resources.reasoning import ReasoningMode
+
 
 class KeywordOperator(StrEnum):
     """How a keyword rule combines its keywords."""
@@ -86,6 +89,14 @@ class ModelRef:
 
     model: str
     weight: float = 0.0
+    lora_name: str | None = None
+    """Adapter of the model that is asked for in its place."""
+    use_reasoning: bool = False
+    reasoning_mode: ReasoningMode | None = None
+    """None follows `use_reasoning`."""
+    reasoning_effort: str | None = None
+    """None takes the default of the settings, then that of the family."""
+    reasoning_description: str | None = None
 
 
 @attrs.frozen
@@ -105,6 +116,8 @@ class Decision:
     tier: int = 0
     model_refs: tuple[ModelRef, ...] = ()
     algorithm: Algorithm = Algorithm()
+    plugins: tuple[Plugin, ...] = ()
+    """In authored order, at most one of a kind."""
 
 
 @attrs.frozen

@@ -16,3 +16,5 @@ class Route:
     """True for automatic names, False for authored entrypoints."""
     is_listed: bool = True
     """Whether `/v1/models` shows it; the older automatic names route but are not shown."""
+    algorithm: str | None = None
+    """Only decisions with this algorithm may match; None means all of the program."""

@@ -16,6 +16,10 @@ class Settings:
     """Alias that serves an automatic request when no decision matched."""
     list_configured_models: bool = False
     """Whether `/v1/models` also lists the aliases of `providers.models`."""
+    default_reasoning_effort: str | None = None
+    """Effort when reasoning is on and the candidate names none."""
+    may_skip_processing: bool = False
+    """Whether a client's header may take its request past the Router's work."""
 
 
 @attrs.frozen

@@ -1,0 +1,140 @@
+"""What keeps this version from serving a valid document."""
+
+import attrs
+import pytest
+
+from tests.config.classes import CLASSES, keys_of
+from vsr.config.moved_keys import ALIASES, MOVED, REMOVED
+from vsr.config.not_served import NOT_SERVED_KEYS, NOT_SERVED_VALUES, STANDALONE_ONLY
+from vsr.config.report import Report
+from vsr.config.serving import Gateway
+from vsr.config.source import check_bytes, read_bytes, unserved
+from vsr.errors import ConfigRejected
+
+
+def places(text: str, gateway: Gateway = Gateway.STANDALONE) -> list[str]:
+    """Return where a valid document says what is not served."""
+    valid = read_bytes(text.encode(), {}, Report("doc.yaml"))
+    return [each.path for each in unserved(valid, {}, file="doc.yaml", gateway=gateway)]
+
+
+@pytest.mark.parametrize("table", [NOT_SERVED_KEYS, STANDALONE_ONLY, MOVED, REMOVED, ALIASES])
+def test_tables_name_classes_of_the_document(table: dict[str, frozenset[str]]) -> None:
+    """A renamed class would silently end its refusals."""
+    assert set(table) <= set(CLASSES)
+
+
+@pytest.mark.parametrize("table", [NOT_SERVED_KEYS, STANDALONE_ONLY])
+def test_tables_name_keys_of_the_document(table: dict[str, frozenset[str]]) -> None:
+    """What is not served is known."""
+    for name, keys in table.items():
+        assert keys <= keys_of(CLASSES[name])
+
+
+def test_table_of_words_names_fields_of_the_document() -> None:
+    """What is not served is known."""
+    for field in NOT_SERVED_VALUES:
+        name, _, key = field.partition(".")
+
+        assert key in keys_of(CLASSES[name])
+
+
+@pytest.mark.parametrize("table", [MOVED, REMOVED, ALIASES])
+def test_older_keys_are_none_of_today(table: dict[str, dict[str, str]]) -> None:
+    """A key that came back leaves the table."""
+    for name, keys in table.items():
+        assert not set(keys) & keys_of(CLASSES[name])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "global: {services: {response_api: {enabled: false, store_backend: memory}}}",
+        "global: {services: {authz: {fail_open: false, providers: []}}}",
+        "global: {services: {observability: {tracing: {enabled: false}}}}",
+        "global: {router: {streamed_body: {enabled: false, max_bytes: 10}}}",
+        "global: {router: {fallback: {max_attempts: 2}}}",
+        "routing: {signals: {domains: [], embeddings: []}, projections: {scores: []}}",
+        "routing: {data_policy: {replay: false}}",
+        "setup: {mode: false}",
+    ],
+)
+def test_what_is_written_but_switched_off_is_served(text: str) -> None:
+    """Ignoring it is exactly what it asks for."""
+    assert places(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("global: {services: {response_api: {store_backend: memory}}}", "response_api"),
+        ("global: {services: {response_api: {}}}", "response_api"),
+        ("global: {services: {observability: {metrics: {enabled: true}}}}", "observability"),
+        ("routing: {fallback: {enabled: true}}", "routing.fallback"),
+        ("recipes: [{name: a, routing: {graphs: {g: {}}}}]", "recipes[0].routing.graphs"),
+    ],
+)
+def test_what_would_have_to_be_ignored_is_named(text: str, place: str) -> None:
+    """A block with a switch is on unless it says otherwise, if that is its default."""
+    assert [each for each in places(text) if each.endswith(place)] == places(text) != []
+
+
+def test_faulty_document_tells_what_is_not_served_too() -> None:
+    """Whoever starts the Router reads everything at once, in document order."""
+    text = b"version: v0.2\nrouting:\n  graphs: {debate: {}}\n  strategy: newest\n"
+
+    with pytest.raises(ConfigRejected) as caught:
+        check_bytes(text, {}, Report("doc.yaml"))
+
+    paths = [problem.path for problem in caught.value.problems]
+    assert paths == ["version", "routing.graphs", "routing.strategy"]
+
+
+def test_extproc_refuses_what_only_standalone_honours() -> None:
+    """And names the mode that can."""
+    text = """
+        listeners:
+          - name: tls
+            address: 127.0.0.1
+            port: 8443
+            tls: {cert_file: a, key_file: b}
+    """
+
+    assert places(text) == []
+    assert places(text, Gateway.EXTPROC) == ["listeners[0].tls"]
+
+
+def test_names_of_models_without_any_backend_are_not_served() -> None:
+    """A document without providers is valid; nobody could answer for its candidates."""
+    text = """
+        providers: {defaults: {model: chat}}
+        routing:
+          modelCards: [{name: chat}]
+          decisions: [{name: one, modelRefs: [{model: chat}]}]
+    """
+
+    assert places(text) == [
+        "providers.defaults.model",
+        "routing.decisions[0].modelRefs[0].model",
+    ]
+
+
+def test_model_without_backend_is_valid_only_where_others_own_the_listeners() -> None:
+    """Then it still can't be served here."""
+    model = "providers: {models: [{name: chat, provider_model_id: qwen}]}"
+
+    assert places(f"listeners: []\n{model}") == ["providers.models[0].backend_refs"]
+    with pytest.raises(ConfigRejected):
+        read_bytes(model.encode(), {}, Report("doc.yaml"))
+
+
+def test_every_class_with_a_switch_calls_it_enabled() -> None:
+    """The rule about switches looks for that name."""
+    switches = {
+        name
+        for name, cls in CLASSES.items()
+        for field in attrs.fields(cls)
+        if field.name in {"is_enabled", "active", "disabled"} and name != "Reasoning"
+    }
+
+    assert switches == set()

@@ -1,0 +1,1 @@
+"""From a valid document to the snapshot of resources; pure."""

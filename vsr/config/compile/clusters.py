@@ -1,0 +1,104 @@
+"""Clusters: each provider model with its backends, prices and reasoning behaviour."""
+
+from collections.abc import Mapping, Sequence
+
+from vsr.config.backend import Backend, backend_name, resolve_backend, wire_protocol
+from vsr.config.document.model_cards import ModelCard
+from vsr.config.document.providers import BackendRef, ProviderModel
+from vsr.config.document.providers import Pricing as AuthoredPricing
+from vsr.config.document.root import Document
+from vsr.config.providers import INJECTION_HEADERS, REASONING_TRANSPORTS
+from vsr.config.quantities import parse_duration_s
+from vsr.config.reasoning import family_of
+from vsr.resources.cluster import ApiFormat, Cluster, Endpoint, Pricing
+from vsr.resources.reasoning import ReasoningTransport
+
+
+def compile_clusters(document: Document, environ: Mapping[str, str]) -> tuple[Cluster, ...]:
+    """Return a cluster for every model that has backends, in authored order."""
+    cards = {card.name: card for card in document.routing.modelCards}
+    return tuple(
+        _cluster(model, cards.get(model.name, ModelCard()), environ)
+        for model in document.providers.models
+        if model.backend_refs
+    )
+
+
+def _cluster(model: ProviderModel, card: ModelCard, environ: Mapping[str, str]) -> Cluster:
+    protocol = wire_protocol(model)
+    backends = [resolve_backend(ref, protocol) for ref in model.backend_refs]
+    # All backends of a model are alike but for their address and weight.
+    first = backends[0]
+    reliability = model.reliability
+    injection = INJECTION_HEADERS.get(first.provider)
+    return Cluster(
+        name=model.name,
+        endpoints=_endpoints(model.backend_refs, backends),
+        upstream_model=_upstream_model(model, first.provider),
+        chat_path=first.path,
+        base_path=first.address.base_path,
+        route_headers=tuple((name.encode(), value.encode()) for name, value in first.headers),
+        credential=_credential(first, environ),
+        connect_timeout_s=parse_duration_s(reliability.connect_timeout),
+        total_timeout_s=_optional_s(reliability.total_timeout),
+        idle_timeout_s=_optional_s(reliability.idle_timeout),
+        api_format=ApiFormat(protocol),
+        provider=first.provider,
+        external_names=_external_names(model),
+        loras=tuple(lora.name for lora in card.loras),
+        reasoning=family_of(model.reasoning),
+        reasoning_transport=REASONING_TRANSPORTS.get(
+            first.provider, ReasoningTransport.CHAT_TEMPLATE_KWARGS
+        ),
+        pricing=_pricing(model.pricing),
+        injection_header=injection.encode() if injection else None,
+        context_window_tokens=card.context_window_size,
+        max_output_tokens=card.max_output_tokens,
+    )
+
+
+def _endpoints(refs: Sequence[BackendRef], backends: Sequence[Backend]) -> tuple[Endpoint, ...]:
+    return tuple(
+        Endpoint(
+            name=backend_name(ref, at),
+            host=backend.address.host,
+            port=backend.address.port,
+            tls=backend.address.scheme == "https",
+            weight=ref.weight or 1,
+        )
+        for at, (ref, backend) in enumerate(zip(refs, backends, strict=True))
+    )
+
+
+def _upstream_model(model: ProviderModel, provider: str) -> str:
+    return model.external_model_ids.get(provider) or model.provider_model_id or model.name
+
+
+def _external_names(model: ProviderModel) -> tuple[str, ...]:
+    names = dict.fromkeys((*model.external_model_ids.values(), model.provider_model_id or ""))
+    return tuple(name for name in names if name and name != model.name)
+
+
+def _pricing(pricing: AuthoredPricing | None) -> Pricing | None:
+    if pricing is None:
+        return None
+    return Pricing(
+        currency=pricing.currency,
+        prompt_per_1m=pricing.prompt_per_1m,
+        completion_per_1m=pricing.completion_per_1m,
+        cached_input_per_1m=pricing.cached_input_per_1m,
+        cache_write_per_1m=pricing.cache_write_per_1m,
+    )
+
+
+def _credential(backend: Backend, environ: Mapping[str, str]) -> tuple[bytes, bytes] | None:
+    inline, variable = backend.credential_source
+    if backend.auth_header is None or (inline is None and variable is None):
+        return None
+    key = inline if inline is not None else environ[variable or ""]
+    value = f"{backend.auth_prefix} {key}" if backend.auth_prefix else key
+    return backend.auth_header.encode(), value.encode()
+
+
+def _optional_s(text: str | None) -> float | None:
+    return None if text is None else parse_duration_s(text)

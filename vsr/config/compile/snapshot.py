@@ -1,0 +1,72 @@
+"""The snapshot of a document: listeners, routes and settings; clusters and programs beside."""
+
+from collections.abc import Iterator, Mapping
+
+from vsr.config.compile.clusters import compile_clusters
+from vsr.config.compile.programs import compile_programs
+from vsr.config.document import listeners as authored
+from vsr.config.document.root import Document
+from vsr.config.names import DEFAULT_RECIPE, PUBLISHED_AUTO_NAME, auto_names, looper_names
+from vsr.config.quantities import parse_duration_s
+from vsr.resources.listener import Listener, ListenerTls
+from vsr.resources.route import Route
+from vsr.resources.snapshot import Settings, Snapshot
+
+DEFAULT_LISTENERS = (authored.Listener(name="listener_0", address="0.0.0.0", port=8899),)  # noqa: S104  # the reference's listener of a document without any
+
+
+def compile_snapshot(document: Document, *, sha256: str, environ: Mapping[str, str]) -> Snapshot:
+    """Return the resources of `document`, which was found valid and served.
+
+    Args:
+        document: the authored document.
+        sha256: of its bytes.
+        environ: must hold every variable that an `api_key_env` names.
+    """
+    listeners = DEFAULT_LISTENERS if document.listeners is None else document.listeners
+    router = document.global_.router
+    defaults = document.providers.defaults
+    return Snapshot(
+        hash=sha256,
+        listeners=tuple(_listener(each) for each in listeners),
+        clusters=compile_clusters(document, environ),
+        programs=compile_programs(document),
+        routes=tuple(_routes(document)),
+        settings=Settings(
+            default_model=defaults.model,
+            list_configured_models=router.include_config_models_in_list,
+            default_reasoning_effort=(defaults.reasoning_effort or "").strip() or None,
+            may_skip_processing=router.skip_processing.enabled,
+        ),
+    )
+
+
+def _routes(document: Document) -> Iterator[Route]:
+    router = document.global_.router
+    # `auto` and the single name still route but are no longer published, unless an authored list
+    # has them. Source: the reference's parity record `models-list`.
+    listed = router.auto_model_names or (PUBLISHED_AUTO_NAME,)
+    for name in auto_names(router):
+        yield Route(name, DEFAULT_RECIPE, is_listed=name in listed)
+    descriptions = {recipe.name: recipe.description or "" for recipe in document.recipes}
+    for entrypoint in document.entrypoints:
+        recipe = entrypoint.recipe.strip()
+        for name in dict.fromkeys(each.strip() for each in entrypoint.model_names):
+            description = descriptions.get(recipe, "")
+            yield Route(name, recipe, description=description, is_builtin=False)
+    for name, algorithm in looper_names(document.global_.integrations).items():
+        yield Route(name, DEFAULT_RECIPE, algorithm=algorithm)
+
+
+def _listener(listener: authored.Listener) -> Listener:
+    tls = listener.tls
+    return Listener(
+        name=listener.name,
+        address=listener.address,
+        port=listener.port,
+        timeout_s=parse_duration_s(listener.timeout),
+        api_keys=tuple(key.encode() for key in listener.api_keys),
+        max_body_bytes=listener.max_body_bytes,
+        max_connections=listener.max_connections,
+        tls=None if tls is None else ListenerTls(tls.cert_file, tls.key_file),
+    )

@@ -1,0 +1,1 @@
+"""The authored document as typed classes, one module per section."""

@@ -1,0 +1,154 @@
+"""The blocks of algorithms that ask several models. Defaults are the reference's."""
+
+from typing import Literal
+
+import attrs
+
+from vsr.config.document.kinds import Count, Fraction, Positive
+
+
+@attrs.frozen
+class HybridWeightsConfig:
+    """`confidence.hybrid_weights`; together 1."""
+
+    logprob_weight: float = 0.5
+    margin_weight: float = 0.5
+
+
+@attrs.frozen
+class ConfidenceAlgorithmConfig:
+    """`confidence`: escalate until an answer is sure enough."""
+
+    confidence_method: (
+        Literal["avg_logprob", "margin", "hybrid", "self_verify", "automix_entailment"] | None
+    ) = None
+    threshold: float | None = None
+    hybrid_weights: HybridWeightsConfig | None = None
+    on_error: Literal["skip", "fail"] | None = None
+    escalation_order: Literal["size", "small_to_large", "declared", "cost", "automix"] | None = None
+    cost_quality_tradeoff: Fraction | None = None
+    token_filter: Literal["all", "tool_call_args"] | None = None
+    verifier_server_url: str | None = None
+    verifier_timeout_seconds: Count | None = None
+    max_response_bytes: Count | None = None
+
+
+@attrs.frozen
+class RatingsAlgorithmConfig:
+    """`ratings`: ask all and return comparable choices."""
+
+    max_concurrent: Positive | None = None
+    on_error: Literal["skip", "fail"] | None = None
+
+
+@attrs.frozen
+class ReMoMAlgorithmConfig:
+    """`remom`: rounds of parallel reasoning and a synthesis."""
+
+    breadth_schedule: tuple[Positive, ...] = ()
+    model_distribution: Literal["weighted", "equal", "round_robin", "first_only"] | None = None
+    temperature: float = 1.0
+    include_reasoning: bool = False
+    compaction_strategy: Literal["full", "last_n_tokens"] | None = None
+    compaction_tokens: int = 1000
+    synthesis_template: str | None = None
+    synthesis_model: str | None = None
+    max_concurrent: Count | None = None
+    max_completion_tokens: Count | None = None
+    round_timeout_seconds: Count | None = None
+    min_successful_responses: Count | None = None
+    on_error: Literal["skip", "fail"] | None = None
+    shuffle_seed: int = 42
+    include_intermediate_responses: bool = True
+    max_responses_per_round: Count | None = None
+
+
+@attrs.frozen
+class FusionModelOverride:
+    """`fusion.analysis_overrides[]`."""
+
+    model: str = ""
+    temperature: float | None = None
+    max_completion_tokens: Count | None = None
+
+
+@attrs.frozen
+class FusionGroundingConfig:
+    """`fusion.grounding`."""
+
+    enabled: bool = False
+    reference: Literal["hybrid", "context", "panel"] | None = None
+    policy: Literal["weight", "annotate", "filter"] | None = None
+    min_score: Fraction | None = None
+    min_keep: Count | None = None
+    nli_contradiction_penalty: float | None = None
+    on_error: str | None = None
+
+
+@attrs.frozen
+class FusionAlgorithmConfig:
+    """`fusion`: a panel answers, a judge decides."""
+
+    model: str | None = None
+    analysis_models: tuple[str, ...] = ()
+    analysis_mode: Literal["separate", "one_call", "none"] | None = None
+    analysis_overrides: tuple[FusionModelOverride, ...] = ()
+    max_concurrent: Count | None = None
+    max_completion_tokens: Count | None = None
+    round_timeout_seconds: Count | None = None
+    min_successful_responses: Count | None = None
+    temperature: float | None = None
+    include_analysis: bool | None = None
+    on_error: Literal["skip", "fail"] | None = None
+    quorum_failure_policy: Literal["fail", "fallback"] | None = None
+    quorum_fallback_target: str | None = None
+    analysis_template: str | None = None
+    synthesis_template: str | None = None
+    judge_prompt_version: str | None = None
+    include_intermediate_responses: bool | None = None
+    grounding: FusionGroundingConfig | None = None
+
+
+@attrs.frozen
+class WorkflowRoleConfig:
+    """`workflows.roles[]`."""
+
+    name: str = ""
+    models: tuple[str, ...] = ()
+    prompt: str | None = None
+    access_list: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class WorkflowFinalConfig:
+    """`workflows.final`."""
+
+    model: str | None = None
+    prompt: str | None = None
+
+
+@attrs.frozen
+class WorkflowPlannerConfig:
+    """`workflows.planner`."""
+
+    model: str | None = None
+    max_completion_tokens: Count | None = None
+
+
+@attrs.frozen
+class WorkflowsAlgorithmConfig:
+    """`workflows`: roles work in steps, authored or planned."""
+
+    mode: Literal["static", "dynamic"] | None = None
+    template: str | None = None
+    roles: tuple[WorkflowRoleConfig, ...] = ()
+    final: WorkflowFinalConfig | None = None
+    planner: WorkflowPlannerConfig | None = None
+    max_steps: Count = 3
+    max_parallel: Count = 2
+    max_completion_tokens: Count | None = None
+    round_timeout_seconds: Count | None = None
+    min_successful_responses: Count | None = None
+    temperature: float | None = None
+    include_intermediate_responses: bool | None = None
+    on_error: str = "fail"

@@ -1,0 +1,19 @@
+"""Scoring against prototypes, shared by several rules and models."""
+
+from typing import Annotated
+
+import attrs
+
+from vsr.config.document.kinds import Bounds
+
+
+@attrs.frozen
+class PrototypeScoringConfig:
+    """`prototype_scoring`. Defaults are the reference's."""
+
+    enabled: bool = True
+    cluster_similarity_threshold: float = 0.9
+    max_prototypes: int = 8
+    best_weight: Annotated[float, Bounds(0, 1)] = 0.75
+    top_m: int = 2
+    margin_threshold: float = 0.0

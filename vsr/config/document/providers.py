@@ -1,0 +1,130 @@
+"""`providers`: models, their backends, prices and reliability. Defaults are the reference's."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import attrs
+
+from vsr.config.document.kinds import (
+    SECRET,
+    Bounds,
+    Count,
+    Duration,
+    NotNegative,
+    Percent,
+    PositiveDuration,
+    Retries,
+    StatusCode,
+    Weight,
+)
+
+
+@attrs.frozen
+class BackendRef:
+    """`providers.models[].backend_refs[]`."""
+
+    name: str | None = None
+    endpoint: str | None = None
+    protocol: str | None = None
+    weight: Weight = 1
+    base_url: str | None = None
+    provider: str = "vllm"
+    auth_header: str | None = None
+    auth_prefix: str | None = None
+    extra_headers: Mapping[str, str] = attrs.field(factory=dict, repr=False, metadata=SECRET)
+    api_version: str | None = None
+    chat_path: str | None = None
+    api_key: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    api_key_env: str | None = None
+
+
+@attrs.frozen
+class Pricing:
+    """`providers.models[].pricing`, per million tokens; no cache write price is not 0."""
+
+    currency: str = "USD"
+    prompt_per_1m: NotNegative = 0.0
+    completion_per_1m: NotNegative = 0.0
+    cached_input_per_1m: NotNegative = 0.0
+    cache_write_per_1m: NotNegative | None = None
+
+
+@attrs.frozen
+class Reasoning:
+    """`providers.models[].reasoning`: a family by name, or its behaviour written out."""
+
+    family: str | None = None
+    type: (
+        Literal[
+            "chat_template_kwargs",
+            "reasoning_effort",
+            "reasoning_mode",
+            "top_level_reasoning_effort",
+        ]
+        | None
+    ) = None
+    parameter: str | None = None
+    activation_parameter: str | None = None
+    effort_flags: Mapping[str, str] = attrs.field(factory=dict)
+    levels: tuple[str, ...] = ()
+    default: str | None = None
+    modes: tuple[Literal["enabled", "disabled", "adaptive"], ...] = ()
+    default_mode: Literal["enabled", "disabled", "adaptive"] | None = None
+    disabled: str | None = None
+
+
+@attrs.frozen
+class Reliability:
+    """`providers.models[].reliability`; a None timeout inherits the listener's or is off."""
+
+    lb_policy: Literal["round_robin", "least_request"] = "round_robin"
+    retry_count: Retries = 0
+    retry_on: str | None = None
+    consecutive_5xx: Count = 0
+    base_ejection_time: PositiveDuration = "30s"
+    max_ejection_percent: Percent = 50
+    health_check_path: str | None = None
+    health_check_interval: PositiveDuration = "10s"
+    health_check_timeout: PositiveDuration = "2s"
+    connect_timeout: PositiveDuration = "10s"
+    total_timeout: Duration | None = None
+    idle_timeout: Duration | None = None
+    per_try_timeout: PositiveDuration | None = None
+    first_byte_timeout: PositiveDuration | None = None
+    retriable_status_codes: tuple[StatusCode, ...] = ()
+    retry_back_off_base: PositiveDuration | None = None
+    retry_back_off_max: PositiveDuration | None = None
+    retry_after_max: PositiveDuration | None = None
+    retry_budget_percent: Annotated[float, Bounds(0, 100)] | None = None
+    retry_budget_min_concurrency: Count | None = None
+
+
+@attrs.frozen
+class ProviderModel:
+    """`providers.models[]`: one alias, one wire protocol, one cluster."""
+
+    name: str = ""
+    catalog: str | None = None
+    reasoning: Reasoning | None = None
+    provider_model_id: str | None = None
+    backend_refs: tuple[BackendRef, ...] = ()
+    pricing: Pricing | None = None
+    reliability: Reliability = Reliability()
+    api_format: Literal["openai", "responses", "anthropic"] | None = None
+    external_model_ids: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class ProviderDefaults:
+    """`providers.defaults`."""
+
+    model: str | None = None
+    reasoning_effort: str | None = None
+
+
+@attrs.frozen
+class Providers:
+    """`providers`."""
+
+    defaults: ProviderDefaults = ProviderDefaults()
+    models: tuple[ProviderModel, ...] = ()

@@ -1,0 +1,196 @@
+"""`global.router`. Defaults are the reference's."""
+
+from typing import Annotated, Literal
+
+import attrs
+
+from vsr.config.document.algorithms import (
+    AutoMixSelectionConfig,
+    HybridSelectionConfig,
+    RouterDCSelectionConfig,
+)
+from vsr.config.document.fallback import FallbackPolicy
+from vsr.config.document.kinds import REQUIRED, SECRET, Bounds, Count, NotNegative, Positive, Text
+
+
+@attrs.frozen
+class StreamedBody:
+    """`global.router.streamed_body`; 0 means no limit."""
+
+    enabled: bool = False
+    max_bytes: Count = 0
+    timeout_sec: Count = 0
+
+
+@attrs.frozen
+class SkipProcessingConfig:
+    """`global.router.skip_processing`."""
+
+    enabled: bool = False
+
+
+@attrs.frozen
+class MLKNNConfig:
+    """`ml.knn`."""
+
+    k: Positive | None = None
+    pretrained_path: str | None = None
+
+
+@attrs.frozen
+class MLKMeansConfig:
+    """`ml.kmeans`."""
+
+    num_clusters: Positive | None = None
+    efficiency_weight: float | None = None
+    pretrained_path: str | None = None
+
+
+@attrs.frozen
+class MLSVMConfig:
+    """`ml.svm`."""
+
+    kernel: str | None = None
+    gamma: float | None = None
+    pretrained_path: str | None = None
+
+
+@attrs.frozen
+class MLMLPConfig:
+    """`ml.mlp`."""
+
+    device: str | None = None
+    pretrained_path: str | None = None
+
+
+@attrs.frozen
+class MLSelectionConfig:
+    """`global.router.model_selection.ml`: trained selectors."""
+
+    models_path: str | None = None
+    model_type: str | None = None
+    embedding_dim: int | None = None
+    knn: MLKNNConfig | None = None
+    kmeans: MLKMeansConfig | None = None
+    svm: MLSVMConfig | None = None
+    mlp: MLMLPConfig | None = None
+
+
+@attrs.frozen
+class ModelSelectionConfig:
+    """`global.router.model_selection`."""
+
+    method: str = "knn"
+    enabled: bool = True
+    router_dc: RouterDCSelectionConfig | None = None
+    automix: AutoMixSelectionConfig | None = None
+    hybrid: HybridSelectionConfig | None = None
+    ml: MLSelectionConfig | None = None
+
+
+@attrs.frozen
+class RouterLearningAdaptationConfig:
+    """`global.router.learning.adaptation`."""
+
+    enabled: bool = False
+    candidate_set: Literal["", "decision", "tier", "global"] | None = None
+    strategy: Literal["", "routing_sampling"] | None = None
+
+
+@attrs.frozen
+class RouterLearningIdentityHeadersConfig:
+    """`global.router.learning.protection.identity.headers`."""
+
+    session: Text = "x-session-id"
+    conversation: Text = "x-conversation-id"
+
+
+@attrs.frozen
+class RouterLearningIdentityConfig:
+    """`global.router.learning.protection.identity`."""
+
+    headers: RouterLearningIdentityHeadersConfig | None = None
+
+
+@attrs.frozen
+class ProgressGateTuning:
+    """`global.router.learning.protection.tuning.progress_gate`."""
+
+    enabled: bool = False
+    mode: Literal["observe", "enforce"] | None = None
+    calibration_id: str | None = None
+    window_size: Annotated[int, Bounds(1, 256)] | None = None
+    window_ttl_seconds: Annotated[int, Bounds(1, 86_400)] | None = None
+    min_window_outcomes: Count | None = None
+    min_consecutive_regressions: Count | None = None
+    min_consecutive_recoveries: Count | None = None
+    cooldown_seconds: NotNegative | None = None
+    max_switches_per_window: Annotated[int, Bounds(0, 256)] | None = None
+
+
+@attrs.frozen
+class RouterLearningProtectionTuning:
+    """`global.router.learning.protection.tuning`."""
+
+    idle_timeout_seconds: Count | None = None
+    min_turns_before_switch: Count | None = None
+    switch_margin: NotNegative | None = None
+    stability_weight: NotNegative | None = None
+    progress_gate: ProgressGateTuning | None = None
+
+
+@attrs.frozen
+class RouterLearningProtectionConfig:
+    """`global.router.learning.protection`."""
+
+    enabled: bool = False
+    scope: Literal["", "conversation", "session"] | None = None
+    identity: RouterLearningIdentityConfig | None = None
+    tuning: RouterLearningProtectionTuning | None = None
+
+
+@attrs.frozen
+class RouterLearningRedisStateStoreConfig:
+    """`global.router.learning.state_store.redis`."""
+
+    address: Text = attrs.field(default="", metadata=REQUIRED)
+    password: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    database: Count | None = None
+    key_prefix: str | None = None
+
+
+@attrs.frozen
+class RouterLearningStateStoreConfig:
+    """`global.router.learning.state_store`."""
+
+    backend: Literal["", "local", "redis"] | None = None
+    ttl_seconds: Count = 86_400
+    timeout_ms: Count = 50
+    redis: RouterLearningRedisStateStoreConfig | None = None
+
+
+@attrs.frozen
+class RouterLearningConfig:
+    """`global.router.learning`."""
+
+    enabled: bool = False
+    adaptation: RouterLearningAdaptationConfig | None = None
+    protection: RouterLearningProtectionConfig | None = None
+    state_store: RouterLearningStateStoreConfig | None = None
+
+
+@attrs.frozen
+class RouterSettings:
+    """`global.router`."""
+
+    config_source: Literal["file", "kubernetes"] = "file"
+    strategy: str | None = None
+    auto_model_name: str = "MoM"
+    auto_model_names: tuple[str, ...] | None = None
+    include_config_models_in_list: bool = False
+    clear_route_cache: bool = True
+    streamed_body: StreamedBody = StreamedBody()
+    skip_processing: SkipProcessingConfig = SkipProcessingConfig()
+    model_selection: ModelSelectionConfig | None = None
+    learning: RouterLearningConfig | None = None
+    fallback: FallbackPolicy | None = None

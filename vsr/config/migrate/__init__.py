@@ -1,0 +1,1 @@
+"""Old layouts of the document rewritten as the canonical one, comments kept."""

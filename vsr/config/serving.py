@@ -1,0 +1,166 @@
+"""Whether this version can serve a valid document, in a mode: what it would have to ignore."""
+
+import functools
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import cast
+
+import attrs
+
+from vsr.config.checks import is_variable
+from vsr.config.document.decision_plugin import DecisionPlugin
+from vsr.config.document.kinds import key_of
+from vsr.config.document.root import Document
+from vsr.config.document.routing import RecipeRouting, Routing
+from vsr.config.not_served import NOT_SERVED_KEYS, NOT_SERVED_VALUES, STANDALONE_ONLY
+from vsr.config.position import Path, Value
+from vsr.config.report import Report
+from vsr.config.validate.backends import check_key
+
+
+class Gateway(StrEnum):
+    """How clients reach the Router."""
+
+    STANDALONE = "standalone"
+    EXTPROC = "extproc"
+    """Through an Envoy that asks it."""
+
+
+def check_serving(
+    document: Document, environ: Mapping[str, str], report: Report, *, gateway: Gateway
+) -> None:
+    """Report everything in a valid document that keeps this version from serving it.
+
+    Args:
+        document: found valid.
+        environ: must hold the credentials that the document names.
+        report: gets the problems; its lines say what was written.
+        gateway: the mode it is to be served in.
+    """
+    for owner, written, path in _written_objects(document, report.lines.root, ()):
+        plan = _plan_of(type(owner))
+        for key in filter(plan.is_watched, written):
+            place = (*path, key)
+            if gateway is Gateway.EXTPROC and key in plan.standalone_only:
+                what = "is honored only in standalone mode"
+                report.add(place, what, mend="serve with --gateway standalone or remove it")
+            _check_key(owner, key, plan, place, report)
+    _check_backends(document, environ, report)
+    if not document.providers.models:
+        _check_references(document, report)
+
+
+@attrs.frozen
+class _Plan:
+    """What to look for in the objects of one class."""
+
+    fields: Mapping[str, "attrs.Attribute[object]"]
+    """By key."""
+    keys: frozenset[str]
+    standalone_only: frozenset[str]
+    words: Mapping[str, frozenset[str]]
+    """By key."""
+
+    def is_watched(self, key: str) -> bool:
+        """Return whether some table has the key."""
+        return key in self.keys or key in self.words or key in self.standalone_only
+
+
+@functools.cache
+def _plan_of(cls: type[attrs.AttrsInstance]) -> _Plan:
+    # The top-level profile is a profile like any other.
+    name = "RecipeRouting" if cls is Routing else cls.__name__
+    fields = {key_of(field.name): field for field in attrs.fields(cls)}
+    words = {key: NOT_SERVED_VALUES.get(f"{name}.{key}") for key in fields}
+    return _Plan(
+        fields=fields,
+        keys=NOT_SERVED_KEYS.get(name, frozenset()),
+        standalone_only=STANDALONE_ONLY.get(name, frozenset()),
+        words={key: each for key, each in words.items() if each is not None},
+    )
+
+
+def _written_objects(
+    value: object, written: Value, path: Path
+) -> Iterator[tuple[attrs.AttrsInstance, dict[str, Value], Path]]:
+    """Return every object that was written, with what was written and where, outer before inner."""
+    if isinstance(written, list) and isinstance(value, tuple):
+        for at, item in enumerate(value):
+            if isinstance(written[at], dict):
+                yield from _written_objects(item, written[at], (*path, at))
+    elif isinstance(written, dict) and attrs.has(type(value)):
+        owner = cast("attrs.AttrsInstance", value)
+        yield owner, written, path
+        fields = _plan_of(type(owner)).fields
+        for key, inner in written.items():
+            if isinstance(inner, dict | list) and key in fields:
+                item = getattr(owner, fields[key].name)
+                yield from _written_objects(item, inner, (*path, key))
+
+
+def _check_key(
+    owner: attrs.AttrsInstance, key: str, plan: _Plan, path: Path, report: Report
+) -> None:
+    field = plan.fields[key]
+    value = getattr(owner, field.name)
+    word = str(value).lower()
+    if key in plan.keys and not _is_idle(value, field.default):
+        report.add(path, "is not served by this version", mend="remove it")
+    elif word in plan.words.get(key, ()) and not _is_switched_off(owner):
+        mend = "write true or remove it" if isinstance(value, bool) else "use another or remove it"
+        report.add(path, f"{word!r} is not served by this version", mend=mend)
+
+
+def _is_switched_off(owner: attrs.AttrsInstance) -> bool:
+    return isinstance(owner, DecisionPlugin) and _is_idle(owner.configuration, None)
+
+
+def _is_idle(value: object, default: object) -> bool:
+    """Return whether a written value changes nothing, so that ignoring it is right."""
+    if value is None or value in ((), {}, False):
+        return True
+    cls = type(value)
+    if not attrs.has(cls):
+        return value == default
+    names = [field.name for field in attrs.fields(cls)]
+    if "enabled" in names:
+        return not getattr(value, "enabled")  # noqa: B009  # any class with a switch
+    return all(_is_idle(getattr(value, field.name), field.default) for field in attrs.fields(cls))
+
+
+def _check_backends(document: Document, environ: Mapping[str, str], report: Report) -> None:
+    for at, model in enumerate(document.providers.models):
+        path: Path = ("providers", "models", at)
+        if not model.backend_refs and document.listeners == ():
+            why = "nobody could answer for the model"
+            report.add((*path, "backend_refs"), "is missing or empty", why, "add a backend")
+        for index, ref in enumerate(model.backend_refs):
+            variable = ref.api_key_env
+            place = (*path, "backend_refs", index, "api_key_env")
+            if variable is None or ref.api_key is not None or not is_variable(variable):
+                continue
+            if not environ.get(variable):
+                what = f"the environment variable {report.quote(place)} is not set"
+                why = "the backend's credential comes from it"
+                report.add(place, what, why, "set it before loading")
+            else:
+                check_key(environ[variable], place, report)
+
+
+def _check_references(document: Document, report: Report) -> None:
+    """Without any provider model, names of models have nobody behind them."""
+    names: list[tuple[Path, str]] = []
+    if document.providers.defaults.model is not None:
+        names.append((("providers", "defaults", "model"), document.providers.defaults.model))
+    profiles: list[tuple[Path, RecipeRouting]] = [(("routing",), document.routing)]
+    profiles += [
+        (("recipes", at, "routing"), each.routing) for at, each in enumerate(document.recipes)
+    ]
+    for path, routing in profiles:
+        for at, decision in enumerate(routing.decisions):
+            place = (*path, "decisions", at, "modelRefs")
+            names += [((*place, i, "model"), ref.model) for i, ref in enumerate(decision.modelRefs)]
+    for place, name in names:
+        if name:
+            what = f"{report.quote(place)} is not the name of any of providers.models"
+            report.add(place, what, mend="add it there")

@@ -1,0 +1,1 @@
+"""What a structured document must hold beyond the types: bounds, words and references."""
