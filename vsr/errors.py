@@ -6,6 +6,7 @@ VsrError
 |-- NotServing                            no configuration is active, or the process drains
 |-- NotAdmitted                           an admission limit is reached
 |-- RoutingFailed                         a phase failed or an effect could not be applied
+|-- AnswerNotTranslatable                 the backend speaks another protocol, and nonsense
 |-- BudgetExhausted
 |-- UpstreamFailure                       the routed call failed: answered by a local reply
 |   |-- NoHealthyEndpoint, UpstreamOverflow
@@ -148,6 +149,16 @@ class RoutingFailed(VsrError):
 
     def __init__(self, *, phase: str = "request") -> None:
         super().__init__(f"The router could not process the {phase}.")
+
+
+class AnswerNotTranslatable(VsrError):
+    """A backend's answer has no meaning in the client's protocol; `reason` is in our words."""
+
+    status = 502
+    code = "answer_not_translatable"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The answer could not be translated: {reason}.")
 
 
 class BudgetExhausted(VsrError):

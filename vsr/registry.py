@@ -7,7 +7,7 @@ import attrs
 
 from vsr.errors import ConfigRejected, Problem
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)  # noqa: PLC0105  # the name style.md shows
 
 
 @attrs.frozen

@@ -23,6 +23,7 @@ PAGES = {
     "vsr.graph.nodes.builtin": "docs/graphs.md",
     "vsr.decision.signals.builtin": "docs/configuration.md",
     "vsr.decision.selection.builtin": "docs/configuration.md",
+    "vsr.engine.plugins.builtin": "docs/plugins.md",
 }
 """Where the extensions of each built-in list are described, each under its name in a table or a
 heading."""

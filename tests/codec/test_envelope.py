@@ -69,7 +69,7 @@ def test_splice_replaces_and_adds_many(
         (b'{"u\\u0041\\":abcd":1,"b":2}', {"b": b"3"}, b'{"u\\u0041\\":abcd":1,"b":3}'),
         (b"{}", {"b": b"3"}, b'{"b":3}'),
         (b" { } \n", {"b": b"3", "c": b"4"}, b' { "b":3,"c":4} \n'),
-        (b'{"a":1 }', {"a": b"2", 'q"': b"3"}, b'{"a":2 ,"q\\"":3}'),
+        (b'{"a":1 }', {"a": b"2", 'q"': b"3"}, b'{"a":2,"q\\"":3 }'),
         (b'{"a":1e400,"b":"\xff"}', {"a": b"2"}, b'{"a":2,"b":"\xff"}'),
         (b'{"a":1}', {}, b'{"a":1}'),
     ],
@@ -79,6 +79,58 @@ def test_splice_keeps_every_other_byte(
 ) -> None:
     """White space, escapes, order and even bytes that are no UTF-8 stay as they came."""
     assert open_envelope(body).spliced(changes) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "changes", "expected"),
+    [
+        (b'{"a":1,"b":2,"c":3}', {"a": None}, b'{"b":2,"c":3}'),
+        (b'{"a":1,"b":2,"c":3}', {"b": None}, b'{"a":1,"c":3}'),
+        (b'{"a":1,"b":2,"c":3}', {"c": None}, b'{"a":1,"b":2}'),
+        (b'{"a":1,"b":2,"c":3}', {"a": None, "b": None}, b'{"c":3}'),
+        (b'{"a":1,"b":2,"c":3}', {"c": None, "a": None}, b'{"b":2}'),
+        (b'{"a":1,"b":2,"c":3}', {"b": None, "c": None, "d": b"4"}, b'{"a":1,"d":4}'),
+        (b'{"a":1,"b":2}', {"a": None, "b": b"0"}, b'{"b":0}'),
+        (b'{"a":1}', {"a": None}, b"{}"),
+        (b'{"a":1,"b":2}', {"a": None, "b": None}, b"{}"),
+        (b'{"a":1}', {"a": None, "b": b"2", "c": b"3"}, b'{"b":2,"c":3}'),
+        (b'{"a":1}', {"b": None}, b'{"a":1}'),
+        (b"{}", {"b": None}, b"{}"),
+        (b'{"a,b":1,"c":",}"}', {"a,b": None}, b'{"c":",}"}'),
+        (b' {\n "a" : 1 ,\n "b":\t2\n} ', {"a": None}, b' {\n "b":\t2\n} '),
+        (b' {\n "a" : 1 ,\n "b":\t2\n} ', {"b": None}, b' {\n "a" : 1\n} '),
+        (b'{ "a": 1, "b": 2, "c": 3 }', {"a": None, "b": None}, b'{ "c": 3 }'),
+        (b'{ "a": 1, "b": 2, "c": 3 }', {"b": None, "c": b"1e400"}, b'{ "a": 1, "c": 1e400 }'),
+        (b'{ "a": 1 }', {"a": None, "b": b"2"}, b'{ "b":2 }'),
+    ],
+)
+def test_splice_removes_a_member_with_its_separator(
+    body: bytes, changes: dict[str, bytes | None], expected: bytes
+) -> None:
+    """A member goes with one comma; its neighbours keep every byte."""
+    assert open_envelope(body).spliced(changes) == expected
+
+
+@given(data=st.data(), members=OBJECTS, changes=OBJECTS)
+def test_splice_removes_and_sets_many(
+    data: st.DataObject, members: dict[str, object], changes: dict[str, object]
+) -> None:
+    """Whatever goes, what stays keeps its bytes and its order."""
+    body = data.draw(json_texts(members)).encode()
+    gone = data.draw(st.sets(st.sampled_from([*members, *changes, "other"])))
+    raw = {
+        name: None if name in gone else json.dumps(value).encode()
+        for name, value in changes.items()
+    } | dict.fromkeys(gone)
+    envelope = open_envelope(body)
+
+    spliced = open_envelope(envelope.spliced(raw))
+
+    expected = {n: v for n, v in (members | changes).items() if n not in gone}
+    assert {name: json.loads(spliced.raw(name) or b"") for name in spliced.members} == expected
+    assert list(spliced.members) == list(expected)
+    untouched = members.keys() - raw.keys()
+    assert {n: spliced.raw(n) for n in untouched} == {n: envelope.raw(n) for n in untouched}
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,9 @@ def check(
         "confidence": pytest.approx(verdict.confidence, abs=0.0005),
         "matched_rules": list(verdict.matched_rules),
         "matched_signals": verdict.signals,
-        "model": selected.model if selected else default_model,
+        "model": decision.model_refs[selected.index].model
+        if decision and selected
+        else default_model,
     }
     for name in ours.keys() & expected.keys():
         yield name, ours[name], expected[name]

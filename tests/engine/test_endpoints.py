@@ -24,7 +24,7 @@ TABLE = [
     ("DELETE", "/v1/models", OWN_405),
     ("POST", "/v1/responses", OWN_404),
     ("GET", "/v1/responses/resp_1", OWN_404),
-    ("POST", "/v1/messages", OWN_404),
+    ("GET", "/v1/messages", "405"),
     ("POST", "/v1/messages/count_tokens", OWN_404),
     ("GET", "/v1/router_replay", OWN_404),
     ("POST", "/v1/embeddings", "/base/v1/embeddings"),
@@ -77,7 +77,7 @@ async def test_target_is_answered_by(
 @pytest.mark.parametrize(
     ("target", "status", "code", "message"),
     [
-        (b"/v1/messages", 404, "not_found", "resource not found"),
+        (b"/v1/responses", 404, "not_found", "resource not found"),
         (b"/v1/models", 405, "method_not_allowed", "method not allowed"),
     ],
 )

@@ -318,7 +318,12 @@ async def test_backend_error_keeps_its_status_and_its_fields(
     met = await _meet(router)
 
     assert met.got.status == status
-    assert met.got.body == body
+    error = met.got.json()["error"]
+    assert isinstance(error, dict)
+    assert list(error) == ["type", "code", "message", "param"]
+    told = {b"not json": "not json", b'{"error":{"message":"m"}}': "m"}
+    assert error["message"] == told.get(body, f"The backend answered with status {status}.")
+    assert met.got.line(b"content-type") == b"application/json"
     assert met.got.head is not None
     assert set(fields) <= set(met.got.head.lines)
     assert met.got.line(b"x-vsr-response-path") == b"upstream"

@@ -1,7 +1,7 @@
 """The top-level members of a JSON object, by byte span, and edits that splice."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -10,10 +10,15 @@ from vsr.codec.strict_json import decode, invalid_json
 Span = tuple[int, int]
 """First byte of a value and the one behind its last."""
 
+Cut = tuple[int, int, bytes]
+"""A span and what comes in its place."""
+
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _NAME = rb'[ \t\n\r]*"[^"\\]*(?:\\.[^"\\]*)*"[ \t\n\r]*:[ \t\n\r]*'
 _FIRST_NAME = re.compile(rb"[ \t\n\r]*{" + _NAME)
 _NEXT_NAME = re.compile(rb"[ \t\n\r]*," + _NAME)
+_OPENING = re.compile(rb"[ \t\n\r]*{[ \t\n\r]*")
+_SEPARATOR = re.compile(rb"[ \t\n\r]*,[ \t\n\r]*")
 _END = re.compile(rb"[ \t\n\r]*}[ \t\n\r]*\Z")
 _EMPTY = re.compile(rb"[ \t\n\r]*{[ \t\n\r]*}[ \t\n\r]*\Z")
 
@@ -34,35 +39,27 @@ class Envelope(msgspec.Struct):
         value = self.members.get(name)
         return None if value is None else bytes(value)
 
-    def spliced(self, changes: Mapping[str, bytes]) -> bytes:
+    def spliced(self, changes: Mapping[str, bytes | None]) -> bytes:
         """Return the body with the named members' values replaced by those JSON values.
 
-        Every other byte stays as it came; members that are new go to the end, in the order given.
+        None takes a member out, and with it the comma and the white space that part it from the
+        member before it (behind it, for the first). Every other byte stays as it came; members
+        that are new go behind the last one, in the order given.
         """
         spans = self._spans
         if spans is None:
             if len(changes) == 1:
                 [(name, value)] = changes.items()
-                if name in self.members:
+                if value is not None and name in self.members:
                     start, end = _compact_span(self.members, name)
                     return b"".join((self.body[:start], value, self.body[end:]))
             spans = self._spans = _compact_spans(self.members)
         body = memoryview(self.body)  # whose slices don't copy
         pieces: list[bytes | memoryview] = []
         copied_to = 0
-        for name, (start, end) in spans.items():
-            if name in changes:
-                pieces += (body[copied_to:start], changes[name])
-                copied_to = end
-        added = [name for name in changes if name not in spans]
-        if added:
-            at = self.body.rindex(b"}")
-            pieces.append(body[copied_to:at])
-            copied_to = at
-            comma = b"," if spans else b""
-            for name in added:
-                pieces += (comma, msgspec.json.encode(name), b":", changes[name])
-                comma = b","
+        for start, end, replacement in _cuts(self.body, spans, changes):
+            pieces += (body[copied_to:start], replacement)
+            copied_to = end
         pieces.append(body[copied_to:])
         return b"".join(pieces)
 
@@ -83,6 +80,56 @@ def open_envelope(body: bytes) -> Envelope:
     if least_bytes == len(body):
         return Envelope(body, members)
     return Envelope(body, members, _walk(body, members))
+
+
+def _cuts(body: bytes, spans: dict[str, Span], changes: Mapping[str, bytes | None]) -> list[Cut]:
+    """Return what to cut out of `body` and what to put there, from the front to the back."""
+    added: list[bytes] = []
+    cuts: list[Cut] = []
+    for name, value in changes.items():
+        if value is None:
+            continue
+        if name in spans:
+            start, end = spans[name]
+            cuts.append((start, end, value))
+        else:
+            added += (b",", msgspec.json.encode(name), b":", value)
+    has_first = bool(spans)
+    if None in changes.values():
+        has_first = any(changes.get(name, b"") is not None for name in spans)
+        cuts += _removals(body, spans, changes)
+    cuts.sort()
+    if added:
+        at = next(reversed(spans.values()))[1] if spans else body.rindex(b"}")
+        cuts.append((at, at, b"".join(added if has_first else added[1:])))
+    return cuts
+
+
+def _removals(
+    body: bytes, spans: dict[str, Span], changes: Mapping[str, bytes | None]
+) -> Iterator[Cut]:
+    """Yield what goes with the members that go, from the front to the back."""
+    behind = 0  # the end of the member before; all are gone until there is a first
+    has_first = False
+    for name, (_, end) in spans.items():
+        if changes.get(name, b"") is None:
+            if has_first:
+                yield behind, end, b""
+        elif not has_first:
+            has_first = True
+            if behind:
+                yield _behind(_OPENING, body, 0), _behind(_SEPARATOR, body, behind), b""
+        behind = end
+    if behind and not has_first:
+        yield _behind(_OPENING, body, 0), behind, b""
+
+
+def _behind(pattern: re.Pattern[bytes], body: bytes, at: int) -> int:
+    """Return the place behind what `pattern` matches at `at`."""
+    found = pattern.match(body, at)
+    if found is None:
+        raise ValueError("the spans are not this body's")
+    return found.end()
 
 
 def _compact_span(members: Mapping[str, msgspec.Raw], wanted: str) -> Span:

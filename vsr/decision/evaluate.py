@@ -1,6 +1,7 @@
 """From a request to the decision that serves it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import attrs
 import msgspec
@@ -8,9 +9,13 @@ import msgspec
 from vsr.codec.chat import ChatRequest
 from vsr.decision.rules import Matcher, Matches, RuleMatch, compile_rule, leaves
 from vsr.decision.signals.builtin import BUILTIN_SIGNALS
-from vsr.decision.signals.signal import Signal
+from vsr.decision.signals.signal import LearnedSignal, Signal, SignalMatch
 from vsr.registry import Registry
 from vsr.resources.program import Decision, Program, Strategy
+
+BUILTIN: Registry[Signal | LearnedSignal] = Registry("signal", BUILTIN_SIGNALS)
+NO_ANSWERS: Mapping[str, bytes] = MappingProxyType({})
+"""Nothing was asked, or the runtime knows nothing."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -31,6 +36,11 @@ class _Candidate:
 
 
 _Found = tuple[Decision, RuleMatch]
+_Judge = Callable[[ChatRequest, Mapping[str, bytes]], Sequence[SignalMatch]]
+
+
+def _unasked(signal: Signal) -> _Judge:
+    return lambda chat, _: signal(chat)
 
 
 class Evaluator:
@@ -38,11 +48,15 @@ class Evaluator:
 
     def __init__(
         self,
-        signals: Sequence[tuple[str, Signal]],
+        signals: Sequence[tuple[str, Signal | LearnedSignal]],
         decisions: Sequence[Decision],
         strategy: Strategy,
     ) -> None:
-        self._signals = signals
+        self._learned = [it for _, it in signals if isinstance(it, LearnedSignal)]
+        self._signals: list[tuple[str, _Judge]] = [
+            (name, it.judge if isinstance(it, LearnedSignal) else _unasked(it))
+            for name, it in signals
+        ]
         self._strategy = strategy
         self._candidates = [
             _Candidate(decision, compile_rule(decision.rules))
@@ -51,8 +65,29 @@ class Evaluator:
         # Then the first group of equal priority with a match has the winner.
         self._is_ordered = strategy is Strategy.PRIORITY and not any(it.tier for it in decisions)
 
-    def evaluate(self, chat: ChatRequest) -> Verdict:
+    @property
+    def is_learned(self) -> bool:
+        """Return whether `asks` may return anything."""
+        return bool(self._learned)
+
+    def asks(self, chat: ChatRequest) -> dict[str, bytes]:
+        """Return what the model runtime is to be asked before `evaluate`, in one bundle.
+
+        Raises:
+            InvalidRequest: a text that a signal reads is not UTF-8.
+        """
+        bundle: dict[str, bytes] = {}
+        if self._candidates and not chat.is_blank:
+            for signal in self._learned:
+                bundle.update(signal.asks(chat))
+        return bundle
+
+    def evaluate(self, chat: ChatRequest, answers: Mapping[str, bytes] = NO_ANSWERS) -> Verdict:
         """Return the winning decision and why.
+
+        Args:
+            chat: the request.
+            answers: the runtime's; what is missing is unknown.
 
         Raises:
             InvalidRequest: a text that a signal reads is not UTF-8.
@@ -61,8 +96,8 @@ class Evaluator:
             return Verdict()
         matches: dict[str, float] = {}
         names: dict[str, list[str]] = {}
-        for signal_type, signal in self._signals:
-            found = signal(chat)
+        for signal_type, judge in self._signals:
+            found = judge(chat, answers)
             if found:
                 names[signal_type] = [it.name for it in found]
                 for it in found:
@@ -96,7 +131,9 @@ class Evaluator:
         return min(found, key=by_strategy, default=None)
 
 
-def compile_program(program: Program, signals: Registry[Signal] | None = None) -> Evaluator:
+def compile_program(
+    program: Program, signals: Registry[Signal | LearnedSignal] | None = None
+) -> Evaluator:
     """Compile `program`, with the signal types it uses out of `signals` or the built-in ones.
 
     As in the reference a type without a leaf in a decision is not evaluated; of any other, all
@@ -105,7 +142,7 @@ def compile_program(program: Program, signals: Registry[Signal] | None = None) -
     Raises:
         ConfigRejected: a rule of a signal can't be compiled.
     """
-    known = Registry("signal", BUILTIN_SIGNALS) if signals is None else signals
+    known = BUILTIN if signals is None else signals
     used = {
         leaf.type.strip().lower()
         for decision in program.decisions

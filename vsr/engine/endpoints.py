@@ -5,18 +5,34 @@ from enum import StrEnum
 from vsr.errors import EndpointNotFound, MethodNotAllowed
 
 _CHAT = b"/v1/chat/completions"
+_MESSAGES = b"/v1/messages"
 _MODELS = b"/v1/models"
 _NOT_SERVED = (b"/v1/responses", b"/v1/messages", b"/v1/router_replay")
 """APIs that exist but are off: passing them on would bypass routing."""
+
+
+class Protocol(StrEnum):
+    """What a client or a backend speaks, as response headers name it."""
+
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
 
 
 class Endpoint(StrEnum):
     """What a request asks for."""
 
     CHAT = "chat"
+    MESSAGES = "messages"
     MODELS = "models"
     ELSEWHERE = "elsewhere"
     """Nothing of ours: the default backend answers, unless a header names a model."""
+    BYPASS = "bypass"
+    """Anything, past all routing, as its client wished and the configuration allows."""
+
+    @property
+    def protocol(self) -> Protocol:
+        """Return what its clients speak."""
+        return Protocol.ANTHROPIC if self is Endpoint.MESSAGES else Protocol.OPENAI
 
 
 def find_endpoint(method: bytes, target: bytes) -> Endpoint:
@@ -30,9 +46,9 @@ def find_endpoint(method: bytes, target: bytes) -> Endpoint:
     """
     path = target.partition(b"?")[0]
     if path == _CHAT or path == _CHAT + b"/":
-        if method != b"POST":
-            raise MethodNotAllowed
-        return Endpoint.CHAT
+        return _posted(method, Endpoint.CHAT)
+    if path == _MESSAGES or path == _MESSAGES + b"/":
+        return _posted(method, Endpoint.MESSAGES)
     if path.startswith(_MODELS):
         if method == b"GET":
             return Endpoint.MODELS
@@ -41,3 +57,9 @@ def find_endpoint(method: bytes, target: bytes) -> Endpoint:
     if any(path == taken or path.startswith(taken + b"/") for taken in _NOT_SERVED):
         raise EndpointNotFound
     return Endpoint.ELSEWHERE
+
+
+def _posted(method: bytes, endpoint: Endpoint) -> Endpoint:
+    if method != b"POST":
+        raise MethodNotAllowed
+    return endpoint

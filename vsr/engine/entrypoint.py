@@ -1,16 +1,18 @@
 """From the requested model name to the recipe or the model that serves it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import attrs
 
 from vsr.codec.chat import ChatRequest
-from vsr.decision.evaluate import Evaluator, Verdict, compile_program
+from vsr.decision.evaluate import NO_ANSWERS, Evaluator, Verdict, compile_program
 from vsr.decision.selection.selection import Selection
-from vsr.engine.target import Choice, Keystone, Target, make_target
+from vsr.engine.extensions import Extensions
+from vsr.engine.target import Target, Workshop
 from vsr.errors import InvalidRequest, ModelNotFound
-from vsr.registry import Registry
+from vsr.resources.cluster import Cluster
 from vsr.resources.program import And, Decision, Program
+from vsr.resources.route import Route as RouteResource
 from vsr.resources.snapshot import Snapshot
 
 _NO_DEFAULT = "unable to route request: no model selected and no default model configured"
@@ -24,24 +26,23 @@ class Route:
     evaluator: Evaluator
     selections: Mapping[str, Selection]
     """Decision name to its selection algorithm."""
-    targets: Mapping[tuple[str, str], Target]
-    """Decision name and model to what serving it comes to."""
+    targets: Mapping[str, Sequence[Target]]
+    """Decision name to what serving each of its candidates comes to."""
     fallback: Target | None
     """Serves when no decision matches or the matching one has no models."""
 
-    def choose(self, chat: ChatRequest) -> tuple[Target, Verdict]:
-        """Decide on `chat`.
+    def choose(self, chat: ChatRequest, answers: Mapping[str, bytes]) -> tuple[Target, Verdict]:
+        """Decide on `chat`, with what the model runtime said of it.
 
         Raises:
             InvalidRequest: nothing matched and there is no default model.
         """
-        verdict = self.evaluator.evaluate(chat)
+        verdict = self.evaluator.evaluate(chat, answers)
         decision = verdict.decision
-        selected = None
         if decision is not None:
             selected = self.selections[decision.name](decision.model_refs)
-        if decision is not None and selected is not None:
-            return self.targets[decision.name, selected.model], verdict
+            if selected is not None:
+                return self.targets[decision.name][selected.index], verdict
         if self.fallback is None:
             raise InvalidRequest(_NO_DEFAULT, param="model")
         return self.fallback, verdict
@@ -53,9 +54,27 @@ class Entrypoints:
 
     routes: Mapping[str, Route]
     models: Mapping[str, Target]
+    """Aliases, further names of the same models, and adapters."""
+    is_learned: bool = attrs.field(init=False)
+    """Whether `asks` may return anything."""
 
-    def choose(self, chat: ChatRequest) -> tuple[Target, Verdict | None]:
+    @is_learned.default
+    def _look_for_learned(self) -> bool:
+        return any(route.evaluator.is_learned for route in self.routes.values())
+
+    def asks(self, chat: ChatRequest) -> Mapping[str, bytes]:
+        """Return what the model runtime is to be asked before `choose`."""
+        route = self.routes.get(chat.model)
+        return NO_ANSWERS if route is None else route.evaluator.asks(chat)
+
+    def choose(
+        self, chat: ChatRequest, answers: Mapping[str, bytes] = NO_ANSWERS
+    ) -> tuple[Target, Verdict | None]:
         """Return the target for `chat`, and the verdict if a recipe decided.
+
+        Args:
+            chat: the request.
+            answers: what the model runtime said of it.
 
         Raises:
             ModelNotFound: the name is neither published nor configured.
@@ -63,7 +82,7 @@ class Entrypoints:
         """
         route = self.routes.get(chat.model)
         if route is not None:
-            return route.choose(chat)
+            return route.choose(chat, answers)
         target = self.models.get(chat.model)
         if target is None:
             raise ModelNotFound
@@ -71,45 +90,84 @@ class Entrypoints:
 
 
 def compile_entrypoints(
-    snapshot: Snapshot, selections: Registry[Selection], keystone: Keystone
+    snapshot: Snapshot, extensions: Extensions, workshop: Workshop
 ) -> Entrypoints:
     """Build everything that answers "who serves this name?" for one configuration."""
     clusters = {cluster.name: cluster for cluster in snapshot.clusters}
-    default = clusters.get(snapshot.settings.default_model or "")
+    default = _default(snapshot)
+    programs = {program.name: program for program in snapshot.programs}
+    built: dict[tuple[str, str | None], Route] = {}
 
-    def make_route(program: Program) -> Route:
-        targets = {
-            (decision.name, ref.model): make_target(
-                clusters[ref.model], _choice(program, decision), keystone
-            )
-            for decision in program.decisions
-            for ref in decision.model_refs
-        }
-        fallback = None
-        if default is not None:
-            fallback = make_target(default, Choice(recipe=program.name), keystone)
-        return Route(
-            recipe=program.name,
-            evaluator=compile_program(program),
-            selections={
-                decision.name: selections.get(decision.algorithm.type).config()
-                for decision in program.decisions
-            },
-            targets=targets,
-            fallback=fallback,
-        )
+    def route_of(resource: RouteResource) -> Route:
+        key = resource.program, resource.algorithm
+        if key not in built:
+            program = _restricted(programs[resource.program], resource.algorithm)
+            fallback = None if default is None else workshop.fallback(*default, program.name)
+            built[key] = _make_route(program, clusters, fallback, extensions, workshop)
+        return built[key]
 
-    by_program = {program.name: make_route(program) for program in snapshot.programs}
     return Entrypoints(
-        routes={route.model_name: by_program[route.program] for route in snapshot.routes},
-        models={name: make_target(c, Choice(), keystone) for name, c in clusters.items()},
+        routes={route.model_name: route_of(route) for route in snapshot.routes},
+        models=_models(snapshot.clusters, workshop),
     )
 
 
-def _choice(program: Program, decision: Decision) -> Choice:
-    return Choice(
+def _restricted(program: Program, algorithm: str | None) -> Program:
+    """Return `program` with only the decisions of `algorithm`, as a direct name asks for."""
+    if algorithm is None:
+        return program
+    kept = tuple(it for it in program.decisions if it.algorithm.type == algorithm)
+    return attrs.evolve(program, decisions=kept)
+
+
+def _make_route(
+    program: Program,
+    clusters: Mapping[str, Cluster],
+    fallback: Target | None,
+    extensions: Extensions,
+    workshop: Workshop,
+) -> Route:
+    def targets(decision: Decision) -> list[Target]:
+        return [
+            workshop.decided(
+                clusters[ref.model], program.name, decision, ref, match_all=decision.rules == And()
+            )
+            for ref in decision.model_refs
+        ]
+
+    return Route(
         recipe=program.name,
-        decision=decision.name,
-        method=decision.algorithm.type,
-        is_match_all=decision.rules == And(),
+        evaluator=compile_program(program, extensions.signals),
+        selections={
+            decision.name: extensions.selections.get(decision.algorithm.type).config()
+            for decision in program.decisions
+        },
+        targets={decision.name: targets(decision) for decision in program.decisions},
+        fallback=fallback,
     )
+
+
+def _default(snapshot: Snapshot) -> tuple[Cluster, str | None] | None:
+    """Return the default model's cluster, and the adapter if it names one."""
+    name = snapshot.settings.default_model
+    for cluster in snapshot.clusters:
+        if cluster.name == name:
+            return cluster, None
+    for cluster in snapshot.clusters:
+        if name in cluster.loras:
+            return cluster, name
+    return None
+
+
+def _models(clusters: Sequence[Cluster], workshop: Workshop) -> dict[str, Target]:
+    """Return the models by every name; an alias goes before any other name that is the same."""
+    models: dict[str, Target] = {}
+    for cluster in clusters:
+        target = workshop.concrete(cluster)
+        for name in cluster.external_names:
+            models.setdefault(name, target)
+        for adapter in cluster.loras:
+            models[adapter] = workshop.concrete(cluster, adapter=adapter)
+    for cluster in clusters:
+        models[cluster.name] = workshop.concrete(cluster)
+    return models

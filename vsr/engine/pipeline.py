@@ -1,25 +1,30 @@
 """The routing core: drives a session through the request phases and applies what it answers."""
 
-from collections.abc import Callable
-
 from vsr.deadline import Deadline
-from vsr.decision.selection.selection import Selection
 from vsr.engine.endpoints import Endpoint
 from vsr.engine.entrypoint import compile_entrypoints
+from vsr.engine.extensions import Extensions, Surroundings
 from vsr.engine.model_list import render_model_list
 from vsr.engine.session import RoutingSession, Settings, compile_settings
-from vsr.engine.target import Keystone
+from vsr.engine.target import Keystone, Workshop
 from vsr.graph.compile import PLAIN_STEPS, compile_graph
-from vsr.graph.nodes.node import Node
 from vsr.headers import Headers
-from vsr.registry import Registry
 from vsr.resources.snapshot import Snapshot
-from vsr.routing.effect import UNCHANGED, ImmediateResponse, applied, apply_body, apply_headers
-from vsr.routing.plan import UNROUTED, Call, Plan, Settlement
+from vsr.routing.effect import (
+    UNCHANGED,
+    ImmediateResponse,
+    applied,
+    apply_body,
+    apply_headers,
+    render_immediate,
+)
+from vsr.routing.plan import UNROUTED, Answer, Call, Plan, Settlement
 from vsr.routing.ports import Tasks
 from vsr.routing.request import Request
+from vsr.routing.session import BodyMode
 
 _ROUTE_KEY = b"x-selected-model"
+_INFERENCE = (Endpoint.CHAT, Endpoint.MESSAGES)
 
 
 class RoutingEngine:
@@ -41,39 +46,53 @@ class RoutingEngine:
             session.close()
             raise
 
-    def respond(self, plan: Plan, status: int, headers: Headers) -> None:
-        """Run the response-header phase on `headers`, in place."""
-        effect = plan.session.response_headers(status, headers)
+    def respond(self, plan: Plan, status: int, headers: Headers) -> BodyMode:
+        """Run the response-header phase on `headers`, in place; see `routing.engine.Engine`."""
+        session = plan.session
+        effect = session.response_headers(status, headers)
         apply_headers(headers, effect, streaming=effect.stream_response)
+        return session.body_mode
+
+    async def respond_whole(self, plan: Plan, answer: Answer) -> Answer:
+        """Run the response-body phase on a whole answer."""
+        effect = await plan.session.response_body(answer.body, is_last=True)
+        if effect.immediate is not None:
+            status, lines = render_immediate(effect.immediate)
+            return Answer(status, Headers(lines), effect.immediate.body)
+        apply_headers(answer.headers, effect)
+        return Answer(
+            answer.status, answer.headers, apply_body(answer.headers, answer.body, effect)
+        )
 
 
 def compile_engine(
     snapshot: Snapshot,
     version: int,
     *,
-    nodes: Registry[Node],
-    selections: Registry[Selection],
-    clock: Callable[[], float],
-    created: int,
+    extensions: Extensions,
+    surroundings: Surroundings,
 ) -> RoutingEngine:
     """Build the routing core of one configuration.
 
     Args:
         snapshot: what to route by.
         version: shown to clients as `x-vsr-config-version`.
-        nodes: node types that graphs may use.
-        selections: selection algorithms that decisions may use.
-        clock: monotonic seconds.
-        created: Unix seconds shown in the model list.
+        extensions: what the configuration may ask for.
+        surroundings: what sessions see of the world; its time is shown in the model list.
+
+    Raises:
+        ConfigRejected: it asks for what there is not, or for what can't be done.
     """
     keystone = Keystone(version)
+    workshop = Workshop(keystone, extensions.plugins, snapshot.settings.default_reasoning_effort)
     return RoutingEngine(
         compile_settings(
             keystone=keystone,
-            entrypoints=compile_entrypoints(snapshot, selections, keystone),
-            plain=compile_graph("builtin/plain", PLAIN_STEPS, nodes, params=("model",)),
-            model_list=render_model_list(snapshot, created=created),
-            clock=clock,
+            entrypoints=compile_entrypoints(snapshot, extensions, workshop),
+            plain=compile_graph("builtin/plain", PLAIN_STEPS, extensions.nodes, params=("model",)),
+            model_list=render_model_list(snapshot, created=int(surroundings.unix())),
+            surroundings=surroundings,
+            may_bypass=snapshot.settings.may_skip_processing,
         )
     )
 
@@ -83,7 +102,7 @@ async def _plan(session: RoutingSession, request: Request) -> Plan:
     if first.immediate is not None:
         return _answer(session, first.immediate)
     second = UNCHANGED
-    if request.body or session.endpoint is Endpoint.CHAT:
+    if request.body or session.endpoint in _INFERENCE:
         second = await session.request_body()
         if second.immediate is not None:
             return _answer(session, second.immediate)

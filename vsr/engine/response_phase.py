@@ -1,22 +1,49 @@
-"""The response-header phase: what the client is told about the routing of its request."""
+"""The response phases: what the client is told of the routing, and its answer in its protocol."""
 
+from collections.abc import Iterable
+
+from vsr.codec.anthropic.error import anthropic_backend_error, anthropic_error
+from vsr.codec.anthropic.json_value import UntranslatableResponse
+from vsr.codec.anthropic.protocol_warning import ProtocolWarning, Severity, render_warnings
+from vsr.codec.anthropic.response_to_anthropic import chat_response_to_anthropic
+from vsr.codec.anthropic.response_to_chat import anthropic_response_to_chat
+from vsr.codec.anthropic.stream_observer import AnthropicStreamObserver
+from vsr.codec.anthropic.stream_to_anthropic import ChatStreamToAnthropic
+from vsr.codec.anthropic.stream_to_chat import AnthropicStreamToChat
+from vsr.codec.backend_error import openai_backend_error
 from vsr.codec.chat import ChatRequest
+from vsr.codec.chat_messages import read_members
+from vsr.codec.error_body import openai_error
+from vsr.codec.stream_usage import ReportedUsage, StreamUsage, read_reported
+from vsr.codec.strict_json import NULL
 from vsr.decision.evaluate import Verdict
-from vsr.routing.effect import HeaderEdit
+from vsr.engine.endpoints import Protocol
+from vsr.engine.request_phase import Outgoing
+from vsr.engine.target import UPSTREAM_PROTOCOL, Target
+from vsr.errors import AnswerNotTranslatable, InvalidRequest, VsrError
+from vsr.routing.effect import Effect, HeaderEdit, ImmediateResponse
+from vsr.routing.outcome import Usage
 
+WARNINGS = b"x-vsr-protocol-warnings"
 _MATCHED = {"keyword": b"x-vsr-matched-keywords", "context": b"x-vsr-matched-context"}
+_JSON = HeaderEdit(b"content-type", b"application/json")
+_LENGTH = frozenset({b"content-length"})
+
+UsageStream = StreamUsage | AnthropicStreamObserver | AnthropicStreamToChat | ChatStreamToAnthropic
 
 
-def debug_edits(verdict: Verdict | None, chat: ChatRequest) -> list[HeaderEdit]:
+def debug_edits(target: Target, verdict: Verdict | None, chat: ChatRequest) -> list[HeaderEdit]:
     """Return what a request with `x-vsr-debug` is told besides, in the reference's order.
 
     Args:
+        target: serves the request.
         verdict: what the recipe decided; None for a named model.
         chat: the request.
     """
+    injected = b"true" if target.has_system_prompt else b"false"
     edits = [
-        HeaderEdit(b"x-vsr-selected-reasoning", b"off"),
-        HeaderEdit(b"x-vsr-injected-system-prompt", b"false"),
+        HeaderEdit(b"x-vsr-selected-reasoning", target.choice.reasoning_mode.encode()),
+        HeaderEdit(b"x-vsr-injected-system-prompt", injected),
     ]
     signals = verdict.signals if verdict is not None else {}
     for signal_type, name in _MATCHED.items():
@@ -25,3 +52,103 @@ def debug_edits(verdict: Verdict | None, chat: ChatRequest) -> list[HeaderEdit]:
     if verdict is not None:
         edits.append(HeaderEdit(b"x-vsr-context-token-count", b"%d" % chat.token_count))
     return edits
+
+
+def with_warnings(effect: Effect, warnings: tuple[ProtocolWarning, ...]) -> Effect:
+    """Return `effect` with the warnings header behind the protocols'."""
+    if not warnings:
+        return effect
+    names = [edit.name for edit in effect.edits]
+    at = names.index(UPSTREAM_PROTOCOL) + 1 if UPSTREAM_PROTOCOL in names else len(names)
+    edits = (*effect.edits[:at], _warnings_edit(warnings), *effect.edits[at:])
+    return Effect(effect.removes, edits, stream_response=effect.stream_response, last=effect.last)
+
+
+def stream_for(
+    client: Protocol, target: Target, outgoing: Outgoing, chat: ChatRequest, unix_s: int
+) -> UsageStream:
+    """Return what turns the backend's event stream into the client's and reads its usage."""
+    if client is target.protocol:
+        if client is Protocol.ANTHROPIC:
+            return AnthropicStreamObserver()
+        return StreamUsage(hides=outgoing.hides_usage)
+    if client is Protocol.ANTHROPIC:
+        return ChatStreamToAnthropic()
+    return AnthropicStreamToChat(created=unix_s, include_usage=_asks_for_usage(chat))
+
+
+def whole_answer(client: Protocol, target: Target, body: bytes, unix_s: int) -> Effect:
+    """Let the plugins change a whole answer of success, and translate it.
+
+    Raises:
+        AnswerNotTranslatable: it is no answer in the backend's protocol.
+    """
+    upstream, edits = target.protocol, target.chain.answer_edits
+    original = body
+    try:
+        if upstream is Protocol.ANTHROPIC and (edits or client is Protocol.OPENAI):
+            body = anthropic_response_to_chat(body, created=unix_s)
+        for edit in edits:
+            body = edit(body)
+        if client is Protocol.OPENAI:
+            return Effect(_LENGTH, body=body)
+        message = chat_response_to_anthropic(
+            body, original=original if upstream is Protocol.ANTHROPIC else None
+        )
+    except UntranslatableResponse as error:
+        raise AnswerNotTranslatable(str(error)) from None
+    # What a backend merely leaves out is not worth a header; the records have none.
+    losses = [it for it in message.warnings if it.severity is not Severity.INFO]
+    lost = (_warnings_edit(losses),) if losses else ()
+    return Effect(_LENGTH, lost, message.body)
+
+
+def whole_failure(client: Protocol, status: int, body: bytes) -> Effect:
+    """Put a backend's error into the client's form."""
+    if client is Protocol.ANTHROPIC:
+        return Effect(_LENGTH, (_JSON,), anthropic_backend_error(status, body))
+    return Effect(_LENGTH, (_JSON,), openai_backend_error(status, body))
+
+
+def in_protocol(
+    client: Protocol, answer: ImmediateResponse, *, is_stream: bool
+) -> ImmediateResponse:
+    """Return a chat answer of the Router's own as the client reads it."""
+    if client is Protocol.OPENAI:
+        return answer
+    if is_stream:
+        stream = ChatStreamToAnthropic()
+        body = stream.feed(answer.body) + stream.close()
+    else:
+        body = chat_response_to_anthropic(answer.body).body
+    return ImmediateResponse(answer.status, answer.edits, body)
+
+
+def error_body(client: Protocol, error: VsrError) -> bytes:
+    """Return the body of an error of the Router's own."""
+    return anthropic_error(error) if client is Protocol.ANTHROPIC else openai_error(error)
+
+
+def reported_usage(body: bytes) -> Usage | None:
+    """Return the usage in a whole answer of either protocol; None when any of it is not known."""
+    try:
+        members = read_members(body) or {}
+        return usage_of(read_reported(members.get("usage", NULL)))
+    except InvalidRequest:  # the strict decoder's name for any malformed JSON
+        return None
+
+
+def usage_of(reported: ReportedUsage | None) -> Usage | None:
+    """Return what budgets and logs count by; None when any of it is not known."""
+    if reported is None or reported.prompt_tokens is None or reported.completion_tokens is None:
+        return None
+    return Usage(reported.prompt_tokens, reported.completion_tokens)
+
+
+def _warnings_edit(warnings: Iterable[ProtocolWarning]) -> HeaderEdit:
+    return HeaderEdit(WARNINGS, render_warnings(warnings).encode())
+
+
+def _asks_for_usage(chat: ChatRequest) -> bool:
+    options = read_members(chat.envelope.members.get("stream_options", NULL)) or {}
+    return bytes(options.get("include_usage", NULL)) == b"true"

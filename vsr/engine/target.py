@@ -5,7 +5,15 @@ from collections.abc import Mapping
 import attrs
 import msgspec
 
-from vsr.resources.cluster import Cluster
+from vsr.codec.dialects import dialect_of
+from vsr.engine.endpoints import Protocol
+from vsr.engine.plugins.chain import PluginChain, compile_chain
+from vsr.engine.plugins.plugin import Plugin, Site
+from vsr.engine.plugins.reasoning import ref_reasoning
+from vsr.registry import Registry
+from vsr.resources.cluster import ApiFormat, Cluster
+from vsr.resources.plugin import SystemPrompt
+from vsr.resources.program import Decision, ModelRef
 from vsr.routing.effect import Effect, HeaderEdit
 from vsr.routing.plan import Label
 
@@ -26,8 +34,6 @@ CREDENTIAL_HEADERS = frozenset(
 
 Source: the reference's parity records, removal list of the request-body phase.
 """
-
-
 DIAGNOSTIC_HEADERS = frozenset(
     {
         b"x-vsr-effective-input-tokens",
@@ -35,8 +41,10 @@ DIAGNOSTIC_HEADERS = frozenset(
     }
 )
 """What only the Router may say of an answer. Source: as above, response-header phase."""
-
-
+UPSTREAM_PROTOCOL = b"x-vsr-upstream-protocol"
+ANTHROPIC_VERSION = b"anthropic-version"
+_DEFAULT_VERSION = b"2023-06-01"
+_LENGTH = b"content-length"
 _LATENCY = (b"x-vsr-routing-latency-ms", b"")
 
 
@@ -69,6 +77,25 @@ class Choice:
     method: str | None = None
     is_match_all: bool = False
     """Whether the decision has no condition; only then is its confidence, 0, reported."""
+    reasoning_mode: str = "off"
+
+
+@attrs.frozen
+class RequestEffects:
+    """What makes a client's request the backend's."""
+
+    as_it_is: Effect
+    """Its body already is."""
+    rewritten: Effect
+    """For a new body, to be completed with its length."""
+
+
+@attrs.frozen
+class ReplyEffects:
+    """What tells the client of a success, to be completed with the routing latency."""
+
+    answered: Effect
+    streamed: Effect
 
 
 @attrs.frozen
@@ -78,42 +105,145 @@ class Target:
     alias: str
     choice: Choice
     label: Label
+    protocol: Protocol
+    """What its backends speak."""
     model_json: bytes
-    """The backend's model name as a JSON string."""
-    as_it_is: Effect = attrs.field(repr=False)
-    """Makes the client's request the backend's when its body already is."""
-    rewritten: Effect = attrs.field(repr=False)
-    """The same for a new body, to be completed with its length."""
-    answered: Effect
-    """Tells the client of a whole answer, to be completed with the routing latency."""
-    streamed: Effect
-    """The same for an event stream."""
+    """The model name that the backend is asked for, as a JSON string."""
+    chain: PluginChain
+    is_plain: bool
+    """Whether nothing of a request's body is changed but the model's name."""
+    has_system_prompt: bool
+    requests: RequestEffects = attrs.field(repr=False)
+    versioned_requests: RequestEffects = attrs.field(repr=False)
+    """The same for a client that says which version of the Messages API it means."""
+    replies: Mapping[Protocol, ReplyEffects] = attrs.field(repr=False)
+    """By the client's protocol."""
+    failed: Mapping[Protocol, Effect] = attrs.field(repr=False)
+    """What tells the client of a failure of the backend, by the client's protocol."""
 
 
-def make_target(cluster: Cluster, choice: Choice, keystone: Keystone) -> Target:
-    """Return what serving `cluster` for `choice` does to a request and to its answer."""
+@attrs.frozen
+class Workshop:
+    """What targets are made with."""
+
+    keystone: Keystone
+    plugins: Registry[Plugin]
+    default_effort: str | None = None
+
+    def concrete(self, cluster: Cluster, *, adapter: str | None = None) -> Target:
+        """Return the target of a model that a client names, or of an adapter of it.
+
+        No recipe decides here, so no plugin runs and reasoning is the client's.
+        """
+        return self._make(cluster, Choice(), PluginChain(), adapter or cluster.upstream_model)
+
+    def fallback(self, cluster: Cluster, adapter: str | None, recipe: str) -> Target:
+        """Return the target of a recipe's requests that no decision takes."""
+        model = adapter or cluster.upstream_model
+        return self._make(cluster, Choice(recipe), PluginChain(), model)
+
+    def decided(
+        self, cluster: Cluster, recipe: str, decision: Decision, ref: ModelRef, *, match_all: bool
+    ) -> Target:
+        """Return the target of a decision's candidate.
+
+        Raises:
+            ConfigRejected: a plugin of the decision can't do what it is asked for.
+        """
+        reasoning = ref_reasoning(cluster, ref, self.default_effort)
+        host = cluster.endpoints[0].host if cluster.endpoints else ""
+        site = Site(
+            recipe=recipe,
+            decision=decision.name,
+            keystone=self.keystone.edits,
+            dialect=dialect_of(cluster.provider, host, cluster.reasoning_transport),
+            output_limit_tokens=cluster.max_output_tokens,
+        )
+        edits = [] if reasoning.edit is None else [reasoning.edit]
+        choice = Choice(recipe, decision.name, decision.algorithm.type, match_all, reasoning.mode)
+        chain = compile_chain(decision.plugins, site, self.plugins, edits)
+        return self._make(
+            cluster,
+            choice,
+            chain,
+            ref.lora_name or cluster.upstream_model,
+            has_system_prompt=any(isinstance(it, SystemPrompt) for it in decision.plugins),
+        )
+
+    def _make(
+        self,
+        cluster: Cluster,
+        choice: Choice,
+        chain: PluginChain,
+        model: str,
+        *,
+        has_system_prompt: bool = False,
+    ) -> Target:
+        protocol = Protocol.OPENAI
+        if cluster.api_format is ApiFormat.ANTHROPIC:
+            protocol = Protocol.ANTHROPIC
+        return Target(
+            alias=cluster.name,
+            choice=choice,
+            label=Label(choice.recipe, choice.decision, cluster.name),
+            protocol=protocol,
+            model_json=msgspec.json.encode(model),
+            chain=chain,
+            is_plain=not (chain.params or chain.body),
+            has_system_prompt=has_system_prompt,
+            requests=_requests(cluster, chain, adds_version=protocol is Protocol.ANTHROPIC),
+            versioned_requests=_requests(cluster, chain, adds_version=False),
+            replies={
+                client: self._replies(cluster.name, choice, client, protocol) for client in Protocol
+            },
+            failed={
+                client: Effect(
+                    DIAGNOSTIC_HEADERS,
+                    self.keystone.edits(b"upstream") + _protocol_edits(client, protocol),
+                )
+                for client in Protocol
+            },
+        )
+
+    def _replies(
+        self, alias: str, choice: Choice, client: Protocol, upstream: Protocol
+    ) -> ReplyEffects:
+        edits = (
+            *self.keystone.edits(b"upstream"),
+            *_protocol_edits(client, upstream),
+            *_choice_edits(choice, alias),
+        )
+        removed = DIAGNOSTIC_HEADERS | {_LATENCY[0]}
+        # A body that is translated takes its length with it, in its own phase.
+        whole = removed | {_LENGTH} if client is upstream else removed
+        return ReplyEffects(
+            answered=Effect(whole, edits, last=_LATENCY),
+            streamed=Effect(removed | {_LENGTH}, edits, stream_response=True, last=_LATENCY),
+        )
+
+
+def _requests(cluster: Cluster, chain: PluginChain, *, adds_version: bool) -> RequestEffects:
     lines = list(cluster.route_headers)
     if cluster.credential is not None:
         lines.append(cluster.credential)
+    if adds_version and ANTHROPIC_VERSION not in dict(lines):
+        lines.append((ANTHROPIC_VERSION, _DEFAULT_VERSION))
     lines.append((b"x-selected-model", cluster.name.encode()))
     lines.append((b":path", cluster.chat_path.encode()))
-    edits = tuple(HeaderEdit(name, value) for name, value in lines)
-    success = keystone.edits(b"upstream") + _choice_edits(choice, cluster.name)
-    removed = DIAGNOSTIC_HEADERS | {b"content-length", _LATENCY[0]}
-    return Target(
-        alias=cluster.name,
-        choice=choice,
-        label=Label(choice.recipe, choice.decision, cluster.name),
-        model_json=msgspec.json.encode(cluster.upstream_model),
-        as_it_is=Effect(CREDENTIAL_HEADERS, edits, clear_route_cache=True),
-        rewritten=Effect(
-            CREDENTIAL_HEADERS | {b"content-length"},
-            edits,
-            clear_route_cache=True,
-            last=(b"content-length", b""),
-        ),
-        answered=Effect(removed, success, last=_LATENCY),
-        streamed=Effect(removed, success, stream_response=True, last=_LATENCY),
+    edits = (*(HeaderEdit(name, value) for name, value in lines), *chain.edits)
+    removes = CREDENTIAL_HEADERS | chain.removes
+    return RequestEffects(
+        as_it_is=Effect(removes, edits, clear_route_cache=True),
+        rewritten=Effect(removes | {_LENGTH}, edits, clear_route_cache=True, last=(_LENGTH, b"")),
+    )
+
+
+def _protocol_edits(client: Protocol, upstream: Protocol) -> tuple[HeaderEdit, ...]:
+    if client is upstream:
+        return ()
+    return (
+        HeaderEdit(b"x-vsr-client-protocol", client.encode()),
+        HeaderEdit(UPSTREAM_PROTOCOL, upstream.encode()),
     )
 
 

@@ -7,13 +7,19 @@ import attrs
 import msgspec
 import trio
 
-from vsr.codec.usage import read_usage
 from vsr.deadline import NO_DEADLINE, Deadline
-from vsr.errors import DeadlineExceeded, NotAdmitted, NotServing, RoutingFailed, VsrError
+from vsr.errors import (
+    DeadlineExceeded,
+    NotAdmitted,
+    NotServing,
+    RoutingFailed,
+    VsrError,
+)
 from vsr.gateway.auth import check_api_key
 from vsr.gateway.exchange import Exchange
 from vsr.gateway.ingress import CLIENT_KEYS, ingress_headers
 from vsr.gateway.probes import PROBES, answer_probe
+from vsr.gateway.relay import is_short, pass_as_it_comes, pass_stream, pass_whole, replaced
 from vsr.gateway.request_scope import RequestScope
 from vsr.gateway.writer import render_error
 from vsr.headers import HeaderLine
@@ -21,15 +27,13 @@ from vsr.network.port import NetworkError
 from vsr.resources.listener import Listener
 from vsr.routing.effect import render_immediate
 from vsr.routing.generation import ActiveGeneration, Generation
-from vsr.routing.outcome import Cause, Outcome, Terminal, Usage
+from vsr.routing.outcome import Cause, Outcome, Terminal
 from vsr.routing.plan import UNROUTED, Call, Plan
 from vsr.routing.ports import Admission, AdmitAll, Journal, UpstreamResponse
 from vsr.routing.request import Request
+from vsr.routing.session import BodyMode
 from vsr.telemetry.access_log import AccessLine, AccessLog
 
-COLLECT_BYTES = 262_144
-"""Responses of a declared length up to this are sent whole, so that a backend that breaks off can
-still be answered for; longer ones and those of no declared length pass through as they come."""
 _FIRST_ERROR = 400
 _ERROR_WRITE_S = 10.0
 """A client that does not even read an error is cut off: no deadline covers that write."""
@@ -126,7 +130,6 @@ class RequestRun(msgspec.Struct, eq=False):
     """What the client was told of."""
     request: Request | None = None
     plan: Plan | None = None
-    usage: Usage | None = None
     answered_at: float = 0.0
     upstream_s: float | None = None
     first_byte_s: float | None = None
@@ -231,42 +234,33 @@ class RequestRun(msgspec.Struct, eq=False):
             self.answered_at = exchange.now()
             self.upstream_s = self.answered_at - sent_at
             try:
-                generation.engine.respond(plan, response.status, response.headers)
+                mode = generation.engine.respond(plan, response.status, response.headers)
             except RoutingFailed:
                 raise RoutingFailed(phase="response") from None
-            if response.is_complete or (
-                response.length is not None and response.length <= COLLECT_BYTES
-            ):
-                await self._send_whole(response)
-            else:
-                await self._send_as_it_comes(response)
+            await self._pass_on(generation, plan, response, mode)
         finally:
             response.close()
 
-    async def _send_whole(self, response: UpstreamResponse) -> None:
-        body = response.take()
-        if not response.is_complete:
-            parts = [body]
-            while not response.is_complete:
-                parts.append(await response.receive())
-            body = b"".join(parts)
-        self._note_usage(response, body)
-        self.first_byte_s = self.answered_at - self.started_at
-        response.close()  # the backend is done; a slow client must not hold its connection
-        await self.exchange.respond(response.status, response.headers.lines, body)
+    async def _pass_on(
+        self, generation: Generation, plan: Plan, response: UpstreamResponse, mode: BodyMode
+    ) -> None:
+        """Send the client its answer, in the way its body needs."""
+        exchange, session = self.exchange, plan.session
+        if mode is BodyMode.WHOLE:
+            answer = await replaced(generation.engine, plan, response)
+            self._note_first_byte()
+            await exchange.respond(answer.status, answer.headers.lines, answer.body)
+        elif mode is BodyMode.STREAM and session.stream is not None:
+            await pass_stream(exchange, response, session.stream, self._note_first_byte)
+        elif is_short(response):
+            self.first_byte_s = self.answered_at - self.started_at
+            watch = session.watch if mode is BodyMode.WATCH else None
+            await pass_whole(exchange, response, watch)
+        else:
+            await pass_as_it_comes(exchange, response, self._note_first_byte)
 
-    async def _send_as_it_comes(self, response: UpstreamResponse) -> None:
-        exchange = self.exchange
-        piece = response.take() or await response.receive()
-        if not piece:
-            await exchange.respond(response.status, response.headers.lines, b"")
-            return
-        self.first_byte_s = exchange.now() - self.started_at
-        await exchange.start(response.status, response.headers.lines, response.length, piece)
-        while not response.is_complete:
-            await response.relay(exchange.try_write)
-            await exchange.flush()
-        await exchange.end()
+    def _note_first_byte(self) -> None:
+        self.first_byte_s = self.exchange.now() - self.started_at
 
     async def _fail(self, error: VsrError) -> None:
         """Answer with `error`, or break off what has been sent in part."""
@@ -275,16 +269,9 @@ class RequestRun(msgspec.Struct, eq=False):
             self.exchange.abort()
             return
         with trio.move_on_after(_ERROR_WRITE_S):
-            await self.exchange.respond(*render_error(error))
+            await self.exchange.respond(*render_error(error, self.exchange.head.target))
             return
         self.exchange.abort()
-
-    def _note_usage(self, response: UpstreamResponse, body: bytes) -> None:
-        if response.status >= _FIRST_ERROR or self.request is None:
-            return
-        found = read_usage(body)
-        if found is not None:
-            self.usage = Usage(found.prompt_tokens, found.completion_tokens)
 
     def _outcome(self) -> Outcome:
         exchange, error = self.exchange, self.error
@@ -293,7 +280,8 @@ class RequestRun(msgspec.Struct, eq=False):
         if error is None and exchange.has_ended:
             failed = exchange.status >= _FIRST_ERROR
             terminal = Terminal.FAILED if failed else Terminal.SUCCEEDED
-            return Outcome(terminal, None, status, self.usage, attempts)
+            usage = None if self.plan is None else self.plan.session.usage
+            return Outcome(terminal, None, status, usage, attempts)
         cause = self.scope.cause
         if isinstance(error, DeadlineExceeded):
             return Outcome(Terminal.TIMED_OUT, Cause.DEADLINE, status, None, attempts)

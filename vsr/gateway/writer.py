@@ -1,5 +1,6 @@
 """Responses that the gateway makes itself."""
 
+from vsr.codec.anthropic.error import anthropic_error
 from vsr.codec.error_body import openai_error
 from vsr.errors import InvalidRequest, UpstreamFailure, VsrError
 from vsr.headers import HeaderLine
@@ -8,18 +9,21 @@ from vsr.http.h1_server import encode_head
 BAD_REQUEST = "bad_request"
 """Code of a request whose framing is broken, wherever in it that shows."""
 _JSON = (b"content-type", b"application/json")
+_MESSAGES = b"/v1/messages"
 _TEXT = (b"content-type", b"text/plain")
 
 
-def render_error(error: VsrError) -> tuple[int, list[HeaderLine], bytes]:
+def render_error(error: VsrError, target: bytes) -> tuple[int, list[HeaderLine], bytes]:
     """Return status, fields and body for an error.
 
     A failure of the routed call is a local reply with Envoy's status and text; everything else is
-    JSON in the client's protocol.
+    JSON in the client's protocol, which the request's target tells.
     """
     if isinstance(error, UpstreamFailure):
         return error.status, [_TEXT, *error.headers], str(error).encode()
-    return error.status, [_JSON, *error.headers], openai_error(error)
+    is_anthropic = target.startswith(_MESSAGES)
+    body = anthropic_error(error) if is_anthropic else openai_error(error)
+    return error.status, [_JSON, *error.headers], body
 
 
 def refusal(status: int, reason: str) -> bytes:

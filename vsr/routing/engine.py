@@ -3,10 +3,10 @@
 from typing import Protocol
 
 from vsr.headers import Headers
-from vsr.routing.plan import Plan
+from vsr.routing.plan import Answer, Plan
 from vsr.routing.ports import Tasks
 from vsr.routing.request import Request
-from vsr.routing.session import Session
+from vsr.routing.session import BodyMode, Session
 
 
 class Engine(Protocol):
@@ -31,8 +31,16 @@ class Engine(Protocol):
         """
         ...
 
-    def respond(self, plan: Plan, status: int, headers: Headers) -> None:
-        """Run the response-header phase on `headers`, in place.
+    def respond(self, plan: Plan, status: int, headers: Headers) -> BodyMode:
+        """Run the response-header phase on `headers`, in place; return what the body needs.
+
+        Raises:
+            RoutingFailed: the effect could not be applied.
+        """
+        ...
+
+    async def respond_whole(self, plan: Plan, answer: Answer) -> Answer:
+        """Run the response-body phase on a whole answer, for mode WHOLE.
 
         Raises:
             RoutingFailed: the effect could not be applied.

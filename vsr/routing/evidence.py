@@ -13,5 +13,6 @@ class Evidence(msgspec.Struct):
     """Alias of the model that serves the request."""
     selection_method: str | None = None
     reasoning_mode: str | None = None
+    """`on` or `off`."""
     signals: dict[str, list[str]] = {}
     """Signal type to the names of its rules that matched."""

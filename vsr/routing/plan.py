@@ -63,6 +63,14 @@ class Settlement:
         return True
 
 
+class Answer(msgspec.Struct):
+    """A whole answer to the client."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+
 class Label(msgspec.Struct, frozen=True):
     """What logs and metrics call a request: the parts of its evidence that repeat."""
 

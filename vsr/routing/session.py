@@ -1,10 +1,37 @@
 """One request's passage through the routing core, driven phase by phase by an adapter."""
 
+from enum import StrEnum
 from typing import Protocol
 
 from vsr.headers import Headers
 from vsr.routing.effect import Effect
 from vsr.routing.evidence import Evidence
+from vsr.routing.outcome import Usage
+
+
+class BodyMode(StrEnum):
+    """How the body of a response passes the session; known once its head has."""
+
+    UNSEEN = "unseen"
+    """As it comes; nobody looks at it."""
+    WATCH = "watch"
+    """As it comes; a whole one is shown to `watch` by who has it anyway."""
+    WHOLE = "whole"
+    """Collected, and replaced by what `response_body` says."""
+    STREAM = "stream"
+    """Piece by piece through `stream`."""
+
+
+class BodyStream(Protocol):
+    """A stream on its way through the session; never waits."""
+
+    def feed(self, data: bytes) -> bytes:
+        """Return what may go to the client now, maybe nothing."""
+        ...
+
+    def close(self) -> bytes:
+        """Return the rest: the backend's stream has ended, or broken off."""
+        ...
 
 
 class Session(Protocol):
@@ -33,6 +60,25 @@ class Session(Protocol):
     @property
     def wants_response_body(self) -> bool:
         """Return whether `response_body` must be called at all."""
+        ...
+
+    @property
+    def body_mode(self) -> BodyMode:
+        """Return how an adapter that has the body in hand passes it, after `response_headers`."""
+        ...
+
+    @property
+    def stream(self) -> BodyStream | None:
+        """Return what a streamed body passes, in mode STREAM."""
+        ...
+
+    def watch(self, body: bytes) -> None:
+        """See a whole body that is passed on unchanged."""
+        ...
+
+    @property
+    def usage(self) -> Usage | None:
+        """Return the tokens that the backend reported; None while it did not say."""
         ...
 
     def evidence(self) -> Evidence:

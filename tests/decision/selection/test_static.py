@@ -13,9 +13,9 @@ from vsr.resources.program import ModelRef
     [
         ((), None),
         ((ModelRef(""), ModelRef("  ")), None),
-        ((ModelRef("a"),), Selected("a", "static")),
-        ((ModelRef("a", 0.1), ModelRef("b", 0.9)), Selected("a", "static")),
-        ((ModelRef(" "), ModelRef("b")), Selected("b", "static")),
+        ((ModelRef("a"),), Selected(0, "static")),
+        ((ModelRef("a", 0.1), ModelRef("b", 0.9)), Selected(0, "static")),
+        ((ModelRef(" "), ModelRef("b")), Selected(1, "static")),
     ],
 )
 def test_static_takes_the_first_named_candidate(

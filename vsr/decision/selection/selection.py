@@ -10,9 +10,10 @@ from vsr.resources.program import ModelRef
 
 @attrs.frozen
 class Selected:
-    """The model chosen and the method that chose it."""
+    """The candidate chosen and the method that chose it."""
 
-    model: str
+    index: int
+    """Its place among the candidates."""
     method: str
 
 

@@ -15,9 +15,9 @@ class Static:
 
     def __call__(self, candidates: Sequence[ModelRef]) -> Selected | None:
         """Return the first named candidate, whose method is `static` even if it is the only one."""
-        for candidate in candidates:
+        for index, candidate in enumerate(candidates):
             if candidate.model.strip():
-                return Selected(candidate.model, STATIC.name)
+                return Selected(index, STATIC.name)
         return None
 
 

@@ -1,7 +1,7 @@
 """What a signal is: named rules of one type, asked about one request."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 import attrs
 
@@ -26,3 +26,25 @@ class Signal(Protocol):
 
     def __call__(self, chat: ChatRequest) -> Sequence[SignalMatch]:
         """Return the rules that match, in configuration order."""
+
+
+@runtime_checkable
+class LearnedSignal(Protocol):
+    """Rules that take a model to judge; pure all the same: the model runtime is asked by others.
+
+    What all learned signals of a program ask goes to the runtime in one bundle.
+    """
+
+    def asks(self, chat: ChatRequest) -> Mapping[str, bytes]:
+        """Return what the runtime is to be asked, each under a key of its own; maybe nothing."""
+        ...
+
+    def judge(self, chat: ChatRequest, answers: Mapping[str, bytes]) -> Sequence[SignalMatch]:
+        """Return the rules that match, in configuration order.
+
+        Args:
+            chat: the request.
+            answers: by key; an ask that is missing is unknown, and a rule that needs it does not
+                match.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""Plugins of decisions: what they change in a request, or answer themselves."""

@@ -1,0 +1,106 @@
+"""The request phases: what the client asks for, and what its backend is asked instead."""
+
+import msgspec
+
+from vsr.codec.anthropic.protocol_warning import ProtocolWarning
+from vsr.codec.anthropic.request import read_anthropic
+from vsr.codec.anthropic.request_to_anthropic import chat_to_anthropic
+from vsr.codec.anthropic.request_to_chat import anthropic_to_chat
+from vsr.codec.anthropic.side_record import ChatTranslation
+from vsr.codec.chat import ChatRequest, read_chat
+from vsr.codec.edits import Changes, Draft
+from vsr.codec.envelope import open_envelope
+from vsr.codec.stream_usage import demand_usage
+from vsr.engine.endpoints import Endpoint, Protocol
+from vsr.engine.target import ANTHROPIC_VERSION, Target
+from vsr.routing.effect import Effect
+from vsr.routing.request import Request
+
+_BETA = b"anthropic-beta"
+
+
+class Outgoing(msgspec.Struct):
+    """A request on its way to its backend, and what the answer's way back must know of it."""
+
+    effect: Effect
+    hides_usage: bool = False
+    """The stream reports usage that the client did not ask for."""
+    warnings: tuple[ProtocolWarning, ...] = ()
+    """What of the request the backend's protocol cannot carry."""
+
+
+def read_request(endpoint: Endpoint, body: bytes) -> ChatRequest:
+    """Return the request as routing reads it.
+
+    Raises:
+        InvalidRequest: `body` is no request of that endpoint.
+    """
+    return read_anthropic(body) if endpoint is Endpoint.MESSAGES else read_chat(body)
+
+
+def dispatch(endpoint: Endpoint, request: Request, chat: ChatRequest, target: Target) -> Outgoing:
+    """Turn the client's request into the backend's.
+
+    Raises:
+        InvalidRequest: it cannot be said in the backend's protocol, or a plugin cannot read it.
+    """
+    if endpoint is Endpoint.MESSAGES:
+        return _from_anthropic(request, chat, target)
+    if target.protocol is Protocol.ANTHROPIC:
+        draft = target.chain.draft(chat.envelope, {"model": target.model_json})
+        translation = chat_to_anthropic(draft.body() or chat.envelope.body)
+        effect = _rewritten(target, request, translation.body)
+        return Outgoing(effect, warnings=translation.warnings)
+    if target.is_plain and not chat.is_streaming:
+        if chat.envelope.raw("model") == target.model_json:
+            return Outgoing(target.requests.as_it_is)
+        body = chat.envelope.spliced({"model": target.model_json})
+        return Outgoing(target.requests.rewritten.completed(b"%d" % len(body), body=body))
+    demand = demand_usage(chat.envelope.members)
+    changed = target.chain.draft(
+        chat.envelope, {"model": target.model_json, **demand.changes}
+    ).body()
+    if changed is None:
+        return Outgoing(target.requests.as_it_is, demand.hides)
+    effect = target.requests.rewritten.completed(b"%d" % len(changed), body=changed)
+    return Outgoing(effect, demand.hides)
+
+
+def as_chat(endpoint: Endpoint, request: Request, chat: ChatRequest) -> Draft:
+    """Return the request in the form that plugins read, unchanged."""
+    if endpoint is Endpoint.MESSAGES:
+        return Draft(open_envelope(_translated(request).body))
+    return Draft(chat.envelope)
+
+
+def _from_anthropic(request: Request, chat: ChatRequest, target: Target) -> Outgoing:
+    changes: Changes = {"model": target.model_json}
+    if target.protocol is Protocol.ANTHROPIC:
+        if target.is_plain:
+            body = chat.envelope.spliced({"model": target.model_json})
+            return Outgoing(_rewritten(target, request, body))
+        translated = _translated(request)
+        envelope = open_envelope(translated.body)
+        edited = target.chain.draft(envelope, changes).body() or translated.body
+        back = chat_to_anthropic(edited, translated.record)
+        return Outgoing(_rewritten(target, request, back.body), warnings=back.warnings)
+    translated = _translated(request)
+    envelope = open_envelope(translated.body)
+    demand = demand_usage(envelope.members)
+    body = target.chain.draft(envelope, {**changes, **demand.changes}).body() or translated.body
+    return Outgoing(
+        _rewritten(target, request, body),
+        hides_usage=True,
+        warnings=translated.warnings + translated.openai_warnings,
+    )
+
+
+def _translated(request: Request) -> ChatTranslation:
+    return anthropic_to_chat(request.body, has_beta=_BETA in request.headers)
+
+
+def _rewritten(target: Target, request: Request, body: bytes) -> Effect:
+    effects = target.requests
+    if target.protocol is Protocol.ANTHROPIC and ANTHROPIC_VERSION in request.headers:
+        effects = target.versioned_requests
+    return effects.rewritten.completed(b"%d" % len(body), body=body)
