@@ -5,7 +5,7 @@ from math import inf
 import msgspec
 
 
-class Deadline(msgspec.Struct, frozen=True):
+class Deadline(msgspec.Struct, frozen=True, gc=False):
     """An absolute deadline; retries, fallbacks and graph nodes share it and never extend it.
 
     `at` is monotonic seconds on the clock of the event loop; infinity means no deadline.

@@ -6,7 +6,7 @@ from vsr.codec.chat_messages import Content, Conversation, Message, TextMessage,
 from vsr.codec.strict_json import decode
 
 
-class ChatFacts(msgspec.Struct):
+class ChatFacts(msgspec.Struct, gc=False):
     """Texts and counts of one conversation.
 
     A Struct, since one is made per request and costs half of what an attrs class does.

@@ -10,7 +10,7 @@ from vsr.codec.strict_json import NULL, decode
 _ABSENT = msgspec.Raw()
 
 
-class Message(msgspec.Struct):
+class Message(msgspec.Struct, gc=False):
     """The members of a message that routing reads; an odd value is as good as absent."""
 
     role: str | None = None
@@ -23,7 +23,7 @@ class Message(msgspec.Struct):
     function_call: msgspec.Raw = _ABSENT
 
 
-class Part(msgspec.Struct):
+class Part(msgspec.Struct, gc=False):
     """One content part, or content that is neither a string nor an array."""
 
     type: str = ""
@@ -34,7 +34,7 @@ class Part(msgspec.Struct):
     """Bytes as received of a `text` that is not a string; of the whole part if it has none."""
 
 
-class TextMessage(msgspec.Struct):
+class TextMessage(msgspec.Struct, gc=False):
     """A turn whose content is a string, as most are: one decoding reads all of it.
 
     A tool's result is none: it counts by its bytes as received, which this does not keep.
@@ -53,7 +53,7 @@ class TextMessage(msgspec.Struct):
 Content = str | Sequence[Part] | Part | None
 
 
-class Conversation(msgspec.Struct):
+class Conversation(msgspec.Struct, gc=False):
     """Messages, each with its content, and the tools declared for them."""
 
     messages: Sequence[Message | TextMessage]

@@ -23,7 +23,7 @@ _END = re.compile(rb"[ \t\n\r]*}[ \t\n\r]*\Z")
 _EMPTY = re.compile(rb"[ \t\n\r]*{[ \t\n\r]*}[ \t\n\r]*\Z")
 
 
-class Envelope(msgspec.Struct):
+class Envelope(msgspec.Struct, gc=False):
     """A JSON object as it came; reading a member decodes nothing inside it."""
 
     body: bytes

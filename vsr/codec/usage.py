@@ -7,14 +7,14 @@ import msgspec
 _Tokens = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class TokenUsage(msgspec.Struct, frozen=True):
+class TokenUsage(msgspec.Struct, frozen=True, gc=False):
     """Tokens of one completion."""
 
     prompt_tokens: _Tokens
     completion_tokens: _Tokens
 
 
-class _Completion(msgspec.Struct):
+class _Completion(msgspec.Struct, gc=False):
     usage: TokenUsage
 
 

@@ -18,7 +18,7 @@ NO_ANSWERS: Mapping[str, bytes] = MappingProxyType({})
 """Nothing was asked, or the runtime knows nothing."""
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Verdict(msgspec.Struct, frozen=True, gc=False):
     """What a program says of a request."""
 
     decision: Decision | None = None

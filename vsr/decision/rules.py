@@ -11,7 +11,7 @@ Matches = Mapping[str, float]
 """Confidence of each signal rule that matched, by its label `type:name`."""
 
 
-class RuleMatch(msgspec.Struct, frozen=True):
+class RuleMatch(msgspec.Struct, frozen=True, gc=False):
     """A rule that holds."""
 
     confidence: float

@@ -19,7 +19,7 @@ from vsr.routing.request import Request
 _BETA = b"anthropic-beta"
 
 
-class Outgoing(msgspec.Struct):
+class Outgoing(msgspec.Struct, gc=False):
     """A request on its way to its backend, and what the answer's way back must know of it."""
 
     effect: Effect

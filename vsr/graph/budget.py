@@ -16,7 +16,7 @@ class Limits(msgspec.Struct, frozen=True):
 UNLIMITED = Limits()
 
 
-class Budget(msgspec.Struct, eq=False):
+class Budget(msgspec.Struct, eq=False, gc=False):
     """Reserves before each attempt and settles after it; never lets the ceilings be passed.
 
     Everything happens in synchronous methods, so concurrent branches need no lock.

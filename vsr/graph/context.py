@@ -33,7 +33,7 @@ class Reply(msgspec.Struct):
     body: bytes
 
 
-class TailCall(msgspec.Struct):
+class TailCall(msgspec.Struct, gc=False):
     """The value of a graph that ends in a call which its adapter is to make."""
 
     model: str

@@ -6,7 +6,7 @@ from vsr.routing.budget import Reservation
 from vsr.routing.outcome import Outcome
 
 
-class LedgerEntry(msgspec.Struct, eq=False):
+class LedgerEntry(msgspec.Struct, eq=False, gc=False):
     """One call that was started."""
 
     model: str

@@ -59,7 +59,7 @@ class FramingError(Exception):
         self.status = status
 
 
-class RequestHead(msgspec.Struct):
+class RequestHead(msgspec.Struct, gc=False):
     """The head of one request."""
 
     method: bytes
@@ -87,7 +87,7 @@ class RequestHead(msgspec.Struct):
         return self.length != 0
 
 
-class ResponseHead(msgspec.Struct):
+class ResponseHead(msgspec.Struct, gc=False):
     """The head of one final response."""
 
     status: int
@@ -99,7 +99,7 @@ class ResponseHead(msgspec.Struct):
     """Value of every name of `lines`, where no name stands twice and it was worked out anyway."""
 
 
-class Framing(msgspec.Struct):
+class Framing(msgspec.Struct, gc=False):
     """What the fields of one head say about the message and about this hop."""
 
     fields: dict[bytes, bytes]

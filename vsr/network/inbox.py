@@ -12,7 +12,7 @@ from vsr.network.port import READ_AHEAD_BYTES, ConnectionBroken, ReceiveTimedOut
 from vsr.network.timers import LazyTimers, Timer
 
 
-class _Delivery(msgspec.Struct):
+class _Delivery(msgspec.Struct, gc=False):
     """What a reader is woken with.
 
     Stands in for `outcome.Value`, of which the woken task calls `unwrap` alone and which costs

@@ -7,7 +7,7 @@ import msgspec
 from vsr.routing.outcome import Usage
 
 
-class Reservation(msgspec.Struct, eq=False):
+class Reservation(msgspec.Struct, eq=False, gc=False):
     """What one attempt may spend at most."""
 
     model: str

@@ -58,7 +58,7 @@ class ImmediateResponse(msgspec.Struct, frozen=True):
     body: bytes = b""
 
 
-class Effect(msgspec.Struct, eq=False):
+class Effect(msgspec.Struct, eq=False, gc=False):
     """What one phase wants; the default wants nothing. Not changed once made."""
 
     removes: frozenset[bytes] = frozenset()

@@ -35,14 +35,14 @@ class Cause(StrEnum):
     LOST = "lost"
 
 
-class Usage(msgspec.Struct, frozen=True):
+class Usage(msgspec.Struct, frozen=True, gc=False):
     """Tokens as the backend reported them; unknown usage is None, never this with zeros."""
 
     prompt_tokens: int
     completion_tokens: int
 
 
-class Attempt(msgspec.Struct, frozen=True):
+class Attempt(msgspec.Struct, frozen=True, gc=False):
     """One try of a call at one endpoint."""
 
     cluster: str
@@ -54,7 +54,7 @@ class Attempt(msgspec.Struct, frozen=True):
     """Code of the failure, empty for a response."""
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class Outcome(msgspec.Struct, frozen=True, gc=False):
     """The end of one call."""
 
     terminal: Terminal

@@ -11,7 +11,7 @@ from vsr.routing.outcome import Outcome
 from vsr.routing.session import Session
 
 
-class Call(msgspec.Struct):
+class Call(msgspec.Struct, gc=False):
     """A request to a backend, complete but for its endpoint."""
 
     method: bytes
@@ -71,7 +71,7 @@ class Answer(msgspec.Struct):
     body: bytes
 
 
-class Label(msgspec.Struct, frozen=True):
+class Label(msgspec.Struct, frozen=True, gc=False):
     """What logs and metrics call a request: the parts of its evidence that repeat."""
 
     recipe: str | None = None

@@ -127,7 +127,7 @@ class UpstreamResponse(Protocol):
         ...
 
 
-class Journal(msgspec.Struct):
+class Journal(msgspec.Struct, gc=False):
     """The attempts of one call, in order."""
 
     attempts: list[Attempt] = []

@@ -15,7 +15,7 @@ class Principal(msgspec.Struct, frozen=True):
 ANONYMOUS = Principal()
 
 
-class Request(msgspec.Struct):
+class Request(msgspec.Struct, gc=False):
     """A request after ingress hygiene; routing reads it and never changes it."""
 
     method: bytes

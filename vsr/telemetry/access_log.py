@@ -15,7 +15,7 @@ _BATCH_WAIT_S = 0.2
 _log = logging.getLogger("vsr.telemetry")
 
 
-class AccessLine(msgspec.Struct, kw_only=True):
+class AccessLine(msgspec.Struct, kw_only=True, gc=False):
     """One request. No prompt, reply, key or credential is ever a member.
 
     Source: names and meanings of the reference's access event; the members from

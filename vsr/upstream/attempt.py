@@ -22,7 +22,7 @@ _ONE_WRITE_BYTES = 65_536
 """Up to this size head and body leave in one write; beyond it joining costs more than a call."""
 
 
-class WireRequest(msgspec.Struct):
+class WireRequest(msgspec.Struct, gc=False):
     """A call as it leaves for any endpoint of its cluster."""
 
     method: bytes
