@@ -9,9 +9,9 @@ import openai
 import pytest
 from anthropic.types import Message, TextBlock, ThinkingBlock, ToolUseBlock
 
+from tests.codec.anthropic_events import FULL as ANTHROPIC
+from tests.codec.chat_chunks import FULL as CHAT
 from tests.codec.stream_folding import anthropic_stream, chat_stream, run
-from tests.codec.test_anthropic_stream_to_anthropic import FULL as CHAT
-from tests.codec.test_anthropic_stream_to_chat import FULL as ANTHROPIC
 from vsr.codec.anthropic.stream_to_anthropic import ChatStreamToAnthropic
 from vsr.codec.anthropic.stream_to_chat import AnthropicStreamToChat
 

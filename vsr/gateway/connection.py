@@ -83,7 +83,7 @@ class H1Connection:
         """Serve requests in one nursery; return what its tasks failed with.
 
         A nursery belongs to one request at a time. It passes on to the next only if nobody
-        cancelled it and nothing is left in it; otherwise it ends, and all that was begun in it.
+        cancelled it and nothing was begun in it; otherwise it ends, and all that was begun in it.
         """
         try:
             async with trio.open_nursery() as tasks:
@@ -95,7 +95,9 @@ class H1Connection:
                     if self._has_left or self.is_forced:
                         self._end_at_once(scope)
                     await run.work()
-                    if run.needs_end or scope.cause is not None or tasks.child_tasks:
+                    if run.needs_end:
+                        tasks.cancel_scope.cancel(reason="the request failed")
+                    if scope.cause is not None or run.needs_end or scope.has_started_tasks:
                         break
                     self._finish_run()
                     if not (exchange.has_ended and exchange.keeps_alive):

@@ -75,6 +75,7 @@ class H1Exchange(msgspec.Struct, eq=False):
             whole = self._http.take_whole_body()
         if whole is not None and len(whole) <= limit_bytes:
             self.is_body_read = True
+            head.body = None  # a waiting connection holds no body of its last request
             return whole
         return await self._collect_body(limit_bytes, [] if whole is None else [whole])
 

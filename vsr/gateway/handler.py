@@ -167,6 +167,8 @@ class RequestRun(msgspec.Struct, eq=False):
             self.scope.end(Cause.CLIENT_GONE)
             return
         _log.error("request failed", exc_info=error)
+        if self.exchange.has_ended:
+            return  # the client has a whole answer; only what ran beside it failed
         phase = "request" if self.upstream_s is None else "response"
         await self._fail(RoutingFailed(phase=phase))
 
@@ -274,20 +276,21 @@ class RequestRun(msgspec.Struct, eq=False):
         self.exchange.abort()
 
     def _outcome(self) -> Outcome:
-        exchange, error = self.exchange, self.error
+        exchange, error, plan = self.exchange, self.error, self.plan
         attempts = tuple(self.journal.attempts)
         status = exchange.status or None
+        # What was used was used, however the request ended.
+        usage = None if plan is None else plan.session.usage
         if error is None and exchange.has_ended:
             failed = exchange.status >= _FIRST_ERROR
             terminal = Terminal.FAILED if failed else Terminal.SUCCEEDED
-            usage = None if self.plan is None else self.plan.session.usage
             return Outcome(terminal, None, status, usage, attempts)
         cause = self.scope.cause
         if isinstance(error, DeadlineExceeded):
-            return Outcome(Terminal.TIMED_OUT, Cause.DEADLINE, status, None, attempts)
+            return Outcome(Terminal.TIMED_OUT, Cause.DEADLINE, status, usage, attempts)
         if error is not None and (exchange.has_ended or cause is None):
-            return Outcome(Terminal.FAILED, None, status, None, attempts)
-        return Outcome(Terminal.CANCELLED, cause, status, None, attempts)
+            return Outcome(Terminal.FAILED, None, status, usage, attempts)
+        return Outcome(Terminal.CANCELLED, cause, status, usage, attempts)
 
     def _access_line(self, outcome: Outcome) -> AccessLine:
         exchange, request, upstream_s = self.exchange, self.request, self.upstream_s

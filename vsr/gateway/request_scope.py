@@ -22,11 +22,14 @@ class RequestScope:
     tasks: trio.Nursery | None = None
     """The request's nursery, whose scope is `work`."""
     cause: Cause | None = None
+    has_started_tasks: bool = False
+    """Whether anything was begun in the nursery: it may still run, or have failed unseen."""
 
     def start_soon(self, task: Callable[[], Awaitable[object]], /) -> None:
         """Start `task` in the request's nursery."""
         if self.tasks is None:
             raise RuntimeError("the request's nursery is not open")
+        self.has_started_tasks = True
         self.tasks.start_soon(task)
 
     def end(self, cause: Cause) -> None:

@@ -53,6 +53,10 @@ class ServerConnection:
         self._events: deque[Event] = deque()
         self._faulty = False
         self._in_head = True
+        self._has_begun = False
+        """Whether the parser is inside a request."""
+        self._is_spent = False
+        """Whether the last request ends the connection: the parser refuses what follows."""
         self._head_bytes = 0
         self._body_before_head = -1
         """Bytes of an earlier body that stand before the head in what is fed; -1: no head."""
@@ -71,7 +75,11 @@ class ServerConnection:
         """Take bytes from the client; never raises, see `Event`."""
         heads = self._heads
         if heads is not None and not (
-            self._events or self._head_bytes or self._target or self._faulty or not self._in_head
+            self._events
+            or self._head_bytes
+            or self._has_begun
+            or self._is_spent
+            or self._faulty
         ):
             head = heads.read_request(data)
             if head is not None:
@@ -117,13 +125,13 @@ class ServerConnection:
     @property
     def is_between_requests(self) -> bool:
         """Return whether nothing of a further request has arrived."""
-        return self._in_head and not self._events and not self._target and not self._head_bytes
+        return not (self._has_begun or self._events or self._head_bytes)
 
     # What follows is called by the parser while it is fed.
 
     def on_message_begin(self) -> None:
         """Start a head."""
-        self._in_head = True
+        self._in_head = self._has_begun = True
         if self._body_before_head < 0:
             self._body_before_head = self._body_in_feed
         self._target = b""
@@ -178,6 +186,8 @@ class ServerConnection:
             self._hides_next_end = False
             return
         self._in_head = True
+        self._has_begun = False
+        self._is_spent = not self._parser.should_keep_alive()
         self._target = b""
         self._put(End.REQUEST)
 

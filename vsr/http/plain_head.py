@@ -26,7 +26,7 @@ _KNOWN_LINES = 4096
 _LONGEST_KNOWN_BYTES = 256
 _LONGEST_HEAD_BYTES = MAX_HEAD_BYTES - len(HEAD_END)
 _LINE = re.compile(
-    rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*((?:[^\x00-\x20\x7f](?:[^\x00-\x08\x0a-\x1f\x7f]*"
+    rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]++):[ \t]*+((?:[^\x00-\x20\x7f](?:[^\x00-\x08\x0a-\x1f\x7f]*"
     rb"[^\x00-\x20\x7f])?)?)[ \t]*"
 )
 """Name, and value without the white space around it. Source: RFC 9112 section 5, no obs-fold."""
@@ -145,7 +145,7 @@ class PlainHeads:
         except _NotPlainError:
             return None
         fields = dict(lines)
-        if len(fields) != len(lines) or len(lines) > MAX_FIELDS:
+        if len(fields) != len(lines) or len(text) > MAX_FIELDS:
             return None
         host = fields.get(b"host")
         length = int(fields.get(b"content-length", 0))
@@ -170,7 +170,7 @@ class PlainHeads:
             return None
         fields = dict(lines)
         length = fields.get(b"content-length")
-        if length is None or len(fields) != len(lines) or len(lines) > MAX_FIELDS:
+        if length is None or len(fields) != len(lines) or len(text) > MAX_FIELDS:
             return None
         body = data[end + 4 :]
         if len(body) != int(length):

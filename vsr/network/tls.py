@@ -2,6 +2,7 @@
 
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from math import inf
 
 import trio
@@ -19,28 +20,51 @@ async def start_client_tls(
     Raises:
         TlsFailed: the handshake failed.
     """
-    # Some builds of Python take a stream that was cut for one that was closed; we must not.
-    context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF
     tls = TlsConnection(connection, context, server_name)
-    try:
-        await tls.shake_hands()
-    except ssl.SSLError as error:
-        raise TlsFailed(error.reason or "handshake failed") from None
-    except ConnectionBroken:
-        raise TlsFailed("connection closed during handshake") from None
+    await tls.shake_hands()
+    return tls
+
+
+async def start_server_tls(connection: Connection, context: ssl.SSLContext) -> "TlsConnection":
+    """Shake hands as a server and return the encrypted connection.
+
+    The caller limits the time and closes `connection` when this raises.
+
+    Raises:
+        TlsFailed: the handshake failed; the client has been told why.
+    """
+    tls = TlsConnection(connection, context, None)
+    await tls.shake_hands()
     return tls
 
 
 class TlsConnection:
-    """One encrypted connection; see `vsr.network.port.Connection`."""
+    """One encrypted connection; see `vsr.network.port.Connection`.
 
-    def __init__(self, connection: Connection, context: ssl.SSLContext, server_name: str) -> None:
+    One task may send while another receives: only `send` waits for the network to take records.
+    What receiving has to answer goes out at once, or with the next `send`.
+    """
+
+    def __init__(
+        self, connection: Connection, context: ssl.SSLContext, server_name: str | None
+    ) -> None:
+        """Wrap `connection`, as the server if there is no `server_name` to ask for."""
+        # Some builds of Python take a stream that was cut for one that was closed; we must not.
+        context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF
         self._inner = connection
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(
-            self._incoming, self._outgoing, server_side=False, server_hostname=server_name
+            self._incoming,
+            self._outgoing,
+            server_side=server_name is None,
+            server_hostname=server_name,
         )
+        self._unsent = b""
+        """Records that the network did not take at once."""
+        self._is_sending = False
+        """Whether `send` has begun and not returned: then what is out may end amid a record."""
+        self._may_say_goodbye = False
 
     @property
     def on_gone(self) -> Callable[[], None] | None:
@@ -61,6 +85,11 @@ class TlsConnection:
         """Return whether the peer has closed or reset."""
         return self._inner.is_gone
 
+    @property
+    def application_protocol(self) -> str | None:
+        """Return what both sides agreed to speak (ALPN), if they did."""
+        return self._tls.selected_alpn_protocol()
+
     def is_idle(self) -> bool:
         """Return whether the connection is open and silent."""
         return self._inner.is_idle() and not (self._incoming.pending or self._tls.pending())
@@ -69,21 +98,19 @@ class TlsConnection:
         """Do the handshake.
 
         Raises:
-            ssl.SSLError: it failed.
-            ConnectionBroken: the peer closed in the middle of it.
+            TlsFailed: it failed.
         """
-        while True:
-            try:
-                self._tls.do_handshake()
-            except ssl.SSLWantReadError:
+        try:
+            while not self._try_handshake():
                 await self._flush()
-                data = await self._inner.receive()
-                if not data:
-                    raise ConnectionBroken from None
-                self._incoming.write(data)
-            else:
-                await self._flush()
-                return
+                await self._fill()
+            await self._flush()
+        except ssl.SSLError as error:
+            self._flush_now()  # the alert that tells the peer
+            raise TlsFailed(error.reason or "handshake failed") from None
+        except ConnectionBroken:
+            raise TlsFailed("connection closed during handshake") from None
+        self._may_say_goodbye = True
 
     async def receive(self, *, until: float = inf) -> bytes:
         """Return the next decrypted bytes, empty after the peer's closing alert.
@@ -95,7 +122,7 @@ class TlsConnection:
             try:
                 return self._tls.read(READ_SIZE_BYTES)
             except ssl.SSLWantReadError:
-                await self._flush()
+                self._flush_now()
                 data = await self._inner.receive(until=until)
                 if data:
                     self._incoming.write(data)
@@ -131,18 +158,59 @@ class TlsConnection:
         await self._flush()
 
     def shutdown_send(self) -> None:
-        """Half-close the connection below."""
+        """Send the closing alert and half-close the connection below."""
+        self._say_goodbye()
         self._inner.shutdown_send()
 
     def close(self) -> None:
-        """Close without waiting for the peer's closing alert."""
+        """Close with the closing alert, but without waiting for the peer's."""
+        self._say_goodbye()
         self._inner.close()
 
     def abort(self) -> None:
         """Close with a reset."""
+        self._may_say_goodbye = False
         self._inner.abort()
 
-    async def _flush(self) -> None:
-        data = self._outgoing.read()
+    async def _fill(self) -> None:
+        data = await self._inner.receive()
+        if not data:
+            raise ConnectionBroken
+        self._incoming.write(data)
+
+    def _try_handshake(self) -> bool:
+        """Return whether it is done; if not, more bytes are needed."""
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            return False
+        return True
+
+    def _say_goodbye(self) -> None:
+        """Send the closing alert, so that the peer knows that it has everything.
+
+        Source: RFC 8446 section 6.1. Left out when a send was cut off: it would claim too much.
+        """
+        if not self._may_say_goodbye or self._is_sending:
+            return
+        self._may_say_goodbye = False
+        with suppress(ssl.SSLError):  # it asks for the peer's alert, which we don't wait for
+            self._tls.unwrap()
+        self._flush_now()
+
+    def _flush_now(self) -> None:
+        """Send what there is of records, as far as the network takes it at once."""
+        if self._is_sending:
+            return  # whoever sends takes it along
+        data = self._unsent + self._outgoing.read()
         if data:
+            with suppress(ConnectionBroken):  # reading meets the same and can say so
+                self._unsent = data[self._inner.try_send(data) :]
+
+    async def _flush(self) -> None:
+        """Send all records; only one task may do so at a time."""
+        self._is_sending = True
+        while data := self._unsent + self._outgoing.read():
+            self._unsent = b""
             await self._inner.send(data)
+        self._is_sending = False
