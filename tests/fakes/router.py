@@ -13,6 +13,7 @@ from tests.demo.raw_client import CHAT, Got, ask
 from vsr.compose import Parts, Router, build_generation
 from vsr.config.report import Report
 from vsr.config.source import check_bytes
+from vsr.engine.extensions import Extensions
 from vsr.headers import HeaderLine
 from vsr.http.framing import FramingError
 from vsr.http.h1_client import ClientConnection
@@ -20,6 +21,7 @@ from vsr.network.memory import MemoryConnection, MemoryNetwork
 from vsr.network.port import Connection, ConnectionBroken
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.generation import Generation
+from vsr.routing.ports import Runtime
 from vsr.telemetry.access_log import AccessLog
 from vsr.upstream.clusters import Clusters
 
@@ -91,9 +93,22 @@ class RunningRouter:
 
 
 async def start_router(
-    nursery: trio.Nursery, network: MemoryNetwork, document: str | Snapshot
+    nursery: trio.Nursery,
+    network: MemoryNetwork,
+    document: str | Snapshot,
+    *,
+    extensions: Extensions | None = None,
+    runtime: Runtime | None = None,
 ) -> RunningRouter:
-    """Start a Router that serves `document` until `nursery` is cancelled; runs `network` too."""
+    """Start a Router that serves `document` until `nursery` is cancelled; runs `network` too.
+
+    Args:
+        nursery: the Router lives in it.
+        network: its clients and backends are on it.
+        document: what it serves.
+        extensions: in place of what ships with the Router.
+        runtime: answers learned signals, in place of one that knows nothing.
+    """
     written: list[bytes] = []
 
     async def sink(data: bytes) -> None:
@@ -102,6 +117,11 @@ async def start_router(
 
     await nursery.start(network.run)
     parts, access_log = Parts.default(network), AccessLog(sink)
+    parts = attrs.evolve(
+        parts,
+        extensions=extensions or parts.extensions,
+        runtime=runtime or parts.runtime,
+    )
     router = await Router.bind(parts, as_snapshot(document), access_log)
     await nursery.start(router.server.run)
     return RunningRouter(network, router, parts, access_log, written)

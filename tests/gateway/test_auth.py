@@ -126,3 +126,22 @@ async def test_listener_without_keys_lets_authorization_through(
     await router.ask(chat_body(model="auto"), lines=[(b"authorization", b"Bearer own")])
 
     assert backend.seen[0][0].fields[b"authorization"] == b"Bearer own"
+
+
+@pytest.mark.parametrize(("key", "status"), [(b"key-one", 200), (b"wrong", 401)])
+async def test_messages_api_takes_its_clients_key(
+    key: bytes, status: int, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Anthropic's clients put their key into `x-api-key`; it goes no further than any other."""
+    network = MemoryNetwork()
+    completion = b'{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"}}]}'
+    backend = await RawBackend(network, reply(200, completion)).start(nursery)
+    document = document_of(model_of(backend.port), listener=KEYS)
+    router = await start_router(nursery, network, document)
+    body = b'{"model":"auto","max_tokens":5,"messages":[{"role":"user","content":"hi"}]}'
+
+    got = await router.ask(body, target=b"/v1/messages", lines=[(b"x-api-key", key)])
+
+    assert got.status == status
+    assert got.json()["type"] == ("message" if status == 200 else "error")
+    assert all(b"x-api-key" not in head.fields for head, _ in backend.seen)

@@ -35,6 +35,11 @@ class Endpoint(StrEnum):
         return Protocol.ANTHROPIC if self is Endpoint.MESSAGES else Protocol.OPENAI
 
 
+def protocol_of(target: bytes) -> Protocol:
+    """Return what a client speaks that asks for `target`, served or not."""
+    return Protocol.ANTHROPIC if target.startswith(_MESSAGES) else Protocol.OPENAI
+
+
 def find_endpoint(method: bytes, target: bytes) -> Endpoint:
     """Return the endpoint of a request target.
 

@@ -18,7 +18,7 @@ from vsr.routing.effect import (
     apply_headers,
     render_immediate,
 )
-from vsr.routing.plan import UNROUTED, Answer, Call, Plan, Settlement
+from vsr.routing.plan import UNROUTED, Answer, Call, Label, Plan, Settlement
 from vsr.routing.ports import Tasks
 from vsr.routing.request import Request
 from vsr.routing.session import BodyMode
@@ -118,12 +118,15 @@ async def _plan(session: RoutingSession, request: Request) -> Plan:
 
 
 def _answer(session: RoutingSession, immediate: ImmediateResponse) -> Plan:
-    return Plan(session, Settlement(session.finish), immediate=immediate)
+    return Plan(session, Settlement(session.finish), immediate, label=_label(session))
 
 
 def _send(session: RoutingSession, call: Call) -> Plan:
     if session.tail is not None:
         call.model = session.tail.model
         call.spend = session.budget
-    label = UNROUTED if session.target is None else session.target.label
-    return Plan(session, Settlement(session.finish), None, call, label)
+    return Plan(session, Settlement(session.finish), None, call, _label(session))
+
+
+def _label(session: RoutingSession) -> Label:
+    return UNROUTED if session.target is None else session.target.label

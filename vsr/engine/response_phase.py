@@ -77,8 +77,21 @@ def stream_for(
     return AnthropicStreamToChat(created=unix_s, include_usage=_asks_for_usage(chat))
 
 
-def whole_answer(client: Protocol, target: Target, body: bytes, unix_s: int) -> Effect:
+def whole_answer(
+    client: Protocol,
+    target: Target,
+    body: bytes,
+    unix_s: int,
+    known: tuple[ProtocolWarning, ...],
+) -> Effect:
     """Let the plugins change a whole answer of success, and translate it.
+
+    Args:
+        client: what it is translated to.
+        target: serves the request.
+        body: the backend's.
+        unix_s: shown as the time of the answer where the backend's form has none.
+        known: warnings of the request, which those of the answer are added to.
 
     Raises:
         AnswerNotTranslatable: it is no answer in the backend's protocol.
@@ -99,7 +112,7 @@ def whole_answer(client: Protocol, target: Target, body: bytes, unix_s: int) -> 
         raise AnswerNotTranslatable(str(error)) from None
     # What a backend merely leaves out is not worth a header; the records have none.
     losses = [it for it in message.warnings if it.severity is not Severity.INFO]
-    lost = (_warnings_edit(losses),) if losses else ()
+    lost = (_warnings_edit((*known, *losses)),) if losses else ()
     return Effect(_LENGTH, lost, message.body)
 
 
@@ -111,16 +124,17 @@ def whole_failure(client: Protocol, status: int, body: bytes) -> Effect:
 
 
 def in_protocol(
-    client: Protocol, answer: ImmediateResponse, *, is_stream: bool
+    client: Protocol, answer: ImmediateResponse, model: str, *, is_stream: bool
 ) -> ImmediateResponse:
-    """Return a chat answer of the Router's own as the client reads it."""
+    """Return a chat answer of the Router's own as the client reads it, from the selected model."""
     if client is Protocol.OPENAI:
         return answer
+    body = answer.body.replace(b'"chatcmpl-', b'"msg_')
     if is_stream:
-        stream = ChatStreamToAnthropic()
-        body = stream.feed(answer.body) + stream.close()
+        stream = ChatStreamToAnthropic(model=model)
+        body = stream.feed(body) + stream.close()
     else:
-        body = chat_response_to_anthropic(answer.body).body
+        body = chat_response_to_anthropic(body, model=model).body
     return ImmediateResponse(answer.status, answer.edits, body)
 
 

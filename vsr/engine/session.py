@@ -8,7 +8,7 @@ from vsr.codec.stream_usage import StreamUsage
 from vsr.codec.usage import read_usage
 from vsr.deadline import Deadline
 from vsr.decision.evaluate import NO_ANSWERS, Verdict
-from vsr.engine.endpoints import Endpoint, Protocol, find_endpoint
+from vsr.engine.endpoints import Endpoint, Protocol, find_endpoint, protocol_of
 from vsr.engine.entrypoint import Entrypoints
 from vsr.engine.extensions import Surroundings
 from vsr.engine.request_phase import Outgoing, as_chat, dispatch, read_request
@@ -253,7 +253,8 @@ class RoutingSession(msgspec.Struct):
             return whole_failure(client, self._status, data)
         self.watch(data)
         try:
-            return whole_answer(client, self.target, data, self._unix_s())
+            known = () if self._outgoing is None else self._outgoing.warnings
+            return whole_answer(client, self.target, data, self._unix_s(), known)
         except VsrError as error:
             return self._refuse(error)
 
@@ -300,7 +301,9 @@ class RoutingSession(msgspec.Struct):
         draft = as_chat(self.endpoint, self.request, chat)
         answer = target.chain.answer(draft, self._unix_s())
         client = self.endpoint.protocol
-        return Effect(immediate=in_protocol(client, answer, is_stream=chat.is_streaming))
+        return Effect(
+            immediate=in_protocol(client, answer, target.alias, is_stream=chat.is_streaming)
+        )
 
     def _unrouted(self, *, is_stream: bool) -> Effect:
         if self.endpoint is Endpoint.BYPASS:
@@ -316,5 +319,5 @@ class RoutingSession(msgspec.Struct):
     def _refuse(self, error: VsrError) -> Effect:
         extra = tuple(HeaderEdit(name, value) for name, value in error.headers)
         edits = (*self.settings.refusal_edits, *extra)
-        body = error_body(self.endpoint.protocol, error)
+        body = error_body(protocol_of(self.request.target), error)
         return Effect(immediate=ImmediateResponse(error.status, edits, body))

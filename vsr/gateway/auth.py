@@ -10,11 +10,19 @@ from vsr.headers import HeaderLine
 _BEARER = re.compile(rb"[Bb]earer\s+(.+)", re.DOTALL)
 
 
-def check_api_key(lines: Sequence[HeaderLine], keys: Sequence[bytes]) -> None:
+def check_api_key(
+    lines: Sequence[HeaderLine], keys: Sequence[bytes], *, is_anthropic: bool = False
+) -> None:
     """Let a request pass that carries one of `keys`.
 
     The bearer token comes first; if it is missing or wrong, `api-key` is looked at. Every key is
     compared in constant time and none is skipped, so that timing tells nothing.
+
+    Args:
+        lines: the request's.
+        keys: of the listener.
+        is_anthropic: the request is for the Messages API, whose clients put their key into
+            `x-api-key`; our addition.
 
     Raises:
         Unauthenticated: it carries none of them.
@@ -25,6 +33,8 @@ def check_api_key(lines: Sequence[HeaderLine], keys: Sequence[bytes]) -> None:
     if bearer is not None and _is_listed(bearer[1], keys):
         return
     if _is_listed(_first(lines, b"api-key"), keys):
+        return
+    if is_anthropic and _is_listed(_first(lines, b"x-api-key"), keys):
         return
     raise Unauthenticated
 

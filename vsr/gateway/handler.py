@@ -17,11 +17,11 @@ from vsr.errors import (
 )
 from vsr.gateway.auth import check_api_key
 from vsr.gateway.exchange import Exchange
-from vsr.gateway.ingress import CLIENT_KEYS, ingress_headers
+from vsr.gateway.ingress import ANTHROPIC_CLIENT_KEYS, CLIENT_KEYS, ingress_headers
 from vsr.gateway.probes import PROBES, answer_probe
 from vsr.gateway.relay import is_short, pass_as_it_comes, pass_stream, pass_whole, replaced
 from vsr.gateway.request_scope import RequestScope
-from vsr.gateway.writer import render_error
+from vsr.gateway.writer import MESSAGES, render_error
 from vsr.headers import HeaderLine
 from vsr.network.port import NetworkError
 from vsr.resources.listener import Listener
@@ -194,8 +194,9 @@ class RequestRun(msgspec.Struct, eq=False):
         head = exchange.head
         removed: frozenset[bytes] = frozenset()
         if listener.api_keys:
-            check_api_key(head.lines, listener.api_keys)
-            removed = CLIENT_KEYS
+            is_anthropic = head.target.startswith(MESSAGES)
+            check_api_key(head.lines, listener.api_keys, is_anthropic=is_anthropic)
+            removed = ANTHROPIC_CLIENT_KEYS if is_anthropic else CLIENT_KEYS
         body = await exchange.read_body(listener.max_body_bytes)
         headers, request_id = ingress_headers(head, exchange.scheme, removed=removed)
         self.request = request = Request(

@@ -44,6 +44,8 @@ _STRIPPED = HOP_BY_HOP | _PROXY_CONTROL | _INTERNAL | {b"host"}
 _IDENTITY = b"x-authz-"
 CLIENT_KEYS = frozenset({b"authorization", b"api-key"})
 """Where a client's own key for this listener stands."""
+ANTHROPIC_CLIENT_KEYS = CLIENT_KEYS | {b"x-api-key"}
+"""The same for a client of the Messages API."""
 
 _ID_PREFIX = b"%08x-%04x-8%03x-%04x-" % (
     random.getrandbits(32),

@@ -9,7 +9,8 @@ from vsr.http.h1_server import encode_head
 BAD_REQUEST = "bad_request"
 """Code of a request whose framing is broken, wherever in it that shows."""
 _JSON = (b"content-type", b"application/json")
-_MESSAGES = b"/v1/messages"
+MESSAGES = b"/v1/messages"
+"""Where the Messages API begins."""
 _TEXT = (b"content-type", b"text/plain")
 
 
@@ -21,7 +22,7 @@ def render_error(error: VsrError, target: bytes) -> tuple[int, list[HeaderLine],
     """
     if isinstance(error, UpstreamFailure):
         return error.status, [_TEXT, *error.headers], str(error).encode()
-    is_anthropic = target.startswith(_MESSAGES)
+    is_anthropic = target.startswith(MESSAGES)
     body = anthropic_error(error) if is_anthropic else openai_error(error)
     return error.status, [_JSON, *error.headers], body
 

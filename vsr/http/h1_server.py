@@ -75,11 +75,7 @@ class ServerConnection:
         """Take bytes from the client; never raises, see `Event`."""
         heads = self._heads
         if heads is not None and not (
-            self._events
-            or self._head_bytes
-            or self._has_begun
-            or self._is_spent
-            or self._faulty
+            self._events or self._head_bytes or self._has_begun or self._is_spent or self._faulty
         ):
             head = heads.read_request(data)
             if head is not None:
