@@ -1,6 +1,7 @@
 """One backend with its provider's defaults filled in: what a call to it looks like."""
 
 import re
+from collections.abc import Mapping
 from urllib.parse import quote_plus
 
 import attrs
@@ -73,11 +74,18 @@ def resolve_backend(ref: BackendRef, protocol: str = CHAT) -> Backend:
         address=address,
         auth_header=header.lower() if header else None,
         auth_prefix=provider.auth_prefix if ref.auth_prefix is None else ref.auth_prefix,
-        headers=tuple(sorted({**provider.headers, **headers}.items())),
+        headers=tuple(sorted({**_defaults(provider, protocol), **headers}.items())),
         api_version=ref.api_version,
         path=_path(ref, provider, protocol, address.base_path),
         credential_source=(ref.api_key, None if ref.api_key else ref.api_key_env),
     )
+
+
+def _defaults(provider: Provider, protocol: str) -> Mapping[str, str]:
+    """Return the provider's headers, without a version that clients of the same API may name."""
+    if protocol != MESSAGES:
+        return provider.headers
+    return {name: value for name, value in provider.headers.items() if name != "anthropic-version"}
 
 
 def _address(ref: BackendRef, provider: Provider) -> Address:

@@ -50,6 +50,9 @@ class RoutingEngine:
         """Run the response-header phase on `headers`, in place; see `routing.engine.Engine`."""
         session = plan.session
         effect = session.response_headers(status, headers)
+        if effect.immediate is not None:
+            plan.immediate = effect.immediate
+            return BodyMode.REPLACED
         apply_headers(headers, effect, streaming=effect.stream_response)
         return session.body_mode
 

@@ -21,13 +21,28 @@ from vsr.engine.endpoints import Protocol
 from vsr.engine.request_phase import Outgoing
 from vsr.engine.target import UPSTREAM_PROTOCOL, Target
 from vsr.errors import AnswerNotTranslatable, InvalidRequest, VsrError
+from vsr.headers import Headers
 from vsr.routing.effect import Effect, HeaderEdit, ImmediateResponse
 from vsr.routing.outcome import Usage
 
 WARNINGS = b"x-vsr-protocol-warnings"
 _MATCHED = {"keyword": b"x-vsr-matched-keywords", "context": b"x-vsr-matched-context"}
-_JSON = HeaderEdit(b"content-type", b"application/json")
 _LENGTH = frozenset({b"content-length"})
+_OF_THE_BODY = frozenset(
+    {b"content-length", b"content-encoding", b"content-md5", b"etag", b"last-modified"}
+)
+"""Fields that describe the bytes which another body takes the place of."""
+
+
+def described(headers: Headers) -> frozenset[bytes]:
+    """Return the fields of `headers` that go with the body, its length in any case."""
+    return _LENGTH.union(name for name in _OF_THE_BODY if name in headers)
+
+
+def is_encoded(headers: Headers) -> bool:
+    """Return whether the body comes in an encoding that we neither asked for nor read."""
+    return headers.get(b"content-encoding").strip().lower() not in {b"", b"identity"}
+
 
 UsageStream = StreamUsage | AnthropicStreamObserver | AnthropicStreamToChat | ChatStreamToAnthropic
 
@@ -83,8 +98,8 @@ def whole_answer(
     body: bytes,
     unix_s: int,
     known: tuple[ProtocolWarning, ...],
-) -> Effect:
-    """Let the plugins change a whole answer of success, and translate it.
+) -> tuple[bytes, tuple[HeaderEdit, ...]]:
+    """Let the plugins change a whole answer of success, and translate it; return header edits too.
 
     Args:
         client: what it is translated to.
@@ -104,7 +119,7 @@ def whole_answer(
         for edit in edits:
             body = edit(body)
         if client is Protocol.OPENAI:
-            return Effect(_LENGTH, body=body)
+            return body, ()
         message = chat_response_to_anthropic(
             body, original=original if upstream is Protocol.ANTHROPIC else None
         )
@@ -113,14 +128,14 @@ def whole_answer(
     # What a backend merely leaves out is not worth a header; the records have none.
     losses = [it for it in message.warnings if it.severity is not Severity.INFO]
     lost = (_warnings_edit((*known, *losses)),) if losses else ()
-    return Effect(_LENGTH, lost, message.body)
+    return message.body, lost
 
 
-def whole_failure(client: Protocol, status: int, body: bytes) -> Effect:
-    """Put a backend's error into the client's form."""
+def whole_failure(client: Protocol, status: int, body: bytes) -> bytes:
+    """Return a backend's error in the client's form."""
     if client is Protocol.ANTHROPIC:
-        return Effect(_LENGTH, (_JSON,), anthropic_backend_error(status, body))
-    return Effect(_LENGTH, (_JSON,), openai_backend_error(status, body))
+        return anthropic_backend_error(status, body)
+    return openai_backend_error(status, body)
 
 
 def in_protocol(

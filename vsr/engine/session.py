@@ -15,8 +15,10 @@ from vsr.engine.request_phase import Outgoing, as_chat, dispatch, read_request
 from vsr.engine.response_phase import (
     UsageStream,
     debug_edits,
+    described,
     error_body,
     in_protocol,
+    is_encoded,
     reported_usage,
     stream_for,
     usage_of,
@@ -25,7 +27,7 @@ from vsr.engine.response_phase import (
     with_warnings,
 )
 from vsr.engine.target import DIAGNOSTIC_HEADERS, Keystone, Target
-from vsr.errors import InvalidRequest, VsrError
+from vsr.errors import AnswerNotTranslatable, InvalidRequest, VsrError
 from vsr.graph.budget import Budget
 from vsr.graph.compile import CompiledGraph
 from vsr.graph.context import NodeContext, TailCall
@@ -56,6 +58,7 @@ _BYPASS = Effect(removes=INTERNAL_HEADERS)
 _STREAMED = Effect(stream_response=True)
 _JSON = HeaderEdit(b"content-type", b"application/json")
 _FIRST_ERROR = 400
+_NOTHING: frozenset[bytes] = frozenset()
 _NO_STREAM = "the answer cannot be streamed: what this decision does to it needs all of it"
 
 
@@ -128,6 +131,8 @@ class RoutingSession(msgspec.Struct):
     _context: NodeContext | None = None
     _latency_s: float = 0.0
     _status: int = 0
+    _described: frozenset[bytes] = frozenset()
+    """Fields that go when the body is replaced."""
     _usage: Usage | None = None
 
     @property
@@ -216,15 +221,21 @@ class RoutingSession(msgspec.Struct):
             if status < _FIRST_ERROR:
                 return self.settings.unrouted
             self.body_mode, self._status = BodyMode.WHOLE, status
+            self._described = described(headers)
             return with_warnings(target.failed[client], outgoing.warnings)
         reply = target.replies[client]
-        if is_stream:
+        is_read = client is not target.protocol or bool(target.chain.answer_edits)
+        if is_encoded(headers):
+            if is_read:
+                return self._refuse(AnswerNotTranslatable("it is compressed"))
+            effect = reply.streamed if is_stream else reply.answered
+        elif is_stream:
             self.body_mode = BodyMode.STREAM
             self.stream = stream_for(client, target, outgoing, chat, self._unix_s())
             effect = reply.streamed
         else:
-            is_replaced = client is not target.protocol or target.chain.answer_edits
-            self.body_mode = BodyMode.WHOLE if is_replaced else BodyMode.WATCH
+            self.body_mode = BodyMode.WHOLE if is_read else BodyMode.WATCH
+            self._described = described(headers) if is_read else _NOTHING
             effect = reply.answered
         effect = with_warnings(effect, outgoing.warnings) if outgoing.warnings else effect
         latency = b"%.3f" % (self._latency_s * 1000)
@@ -250,13 +261,15 @@ class RoutingSession(msgspec.Struct):
             return UNCHANGED
         client = self.endpoint.protocol
         if self._status >= _FIRST_ERROR:
-            return whole_failure(client, self._status, data)
+            body = whole_failure(client, self._status, data)
+            return Effect(self._described, (_JSON,), body)
         self.watch(data)
+        known = () if self._outgoing is None else self._outgoing.warnings
         try:
-            known = () if self._outgoing is None else self._outgoing.warnings
-            return whole_answer(client, self.target, data, self._unix_s(), known)
+            body, edits = whole_answer(client, self.target, data, self._unix_s(), known)
         except VsrError as error:
             return self._refuse(error)
+        return Effect(self._described, edits, body)
 
     def watch(self, body: bytes) -> None:
         """Read the usage in a whole answer."""

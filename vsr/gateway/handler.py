@@ -249,7 +249,11 @@ class RequestRun(msgspec.Struct, eq=False):
     ) -> None:
         """Send the client its answer, in the way its body needs."""
         exchange, session = self.exchange, plan.session
-        if mode is BodyMode.WHOLE:
+        if mode is BodyMode.REPLACED and plan.immediate is not None:
+            response.close()
+            status, lines = render_immediate(plan.immediate)
+            await exchange.respond(status, lines, plan.immediate.body)
+        elif mode is BodyMode.WHOLE:
             answer = await replaced(generation.engine, plan, response)
             self._note_first_byte()
             await exchange.respond(answer.status, answer.headers.lines, answer.body)

@@ -20,6 +20,8 @@ class BodyMode(StrEnum):
     """Collected, and replaced by what `response_body` says."""
     STREAM = "stream"
     """Piece by piece through `stream`."""
+    REPLACED = "replaced"
+    """Not at all: an answer of the Router's own goes out instead, see `Plan.immediate`."""
 
 
 class BodyStream(Protocol):
