@@ -28,6 +28,7 @@ from vsr.gateway.serve import BindFailed, Server
 from vsr.graph.nodes.builtin import BUILTIN_NODES
 from vsr.network.epoll import EpollNetwork
 from vsr.network.port import Network
+from vsr.network.tls_server import CertificateRejected, ServerCertificate
 from vsr.registry import Registry
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.generation import ActiveGeneration, Generation
@@ -94,11 +95,24 @@ class Router:
     active: ActiveGeneration
 
     @classmethod
-    async def bind(cls, parts: Parts, snapshot: Snapshot, access_log: AccessLog) -> "Router":
+    async def bind(
+        cls,
+        parts: Parts,
+        snapshot: Snapshot,
+        access_log: AccessLog,
+        *,
+        folder: Path | None = None,
+    ) -> "Router":
         """Build the first generation and bind its listeners.
 
+        Args:
+            parts: what to build from.
+            snapshot: what to serve.
+            access_log: gets a line per request.
+            folder: where relative paths in the document start; None is the working directory.
+
         Raises:
-            ConfigRejected: there is no listener, or one cannot be bound.
+            ConfigRejected: there is no listener, or one cannot be bound or encrypted.
         """
         if not snapshot.listeners:
             raise ConfigRejected(
@@ -112,7 +126,7 @@ class Router:
         generation = build_generation(parts, snapshot, 1)
         active = ActiveGeneration()
         gateway = Gateway(active, access_log)
-        server = Server(parts.network, gateway)
+        server = Server(parts.network, gateway, _load_certificates(snapshot, folder or Path()))
         try:
             await server.bind(snapshot.listeners)
         except BindFailed as error:
@@ -121,6 +135,29 @@ class Router:
             raise ConfigRejected([Problem(path, str(error), mend=mend)]) from None
         active.activate(generation)
         return cls(gateway, server, active)
+
+
+def _load_certificates(snapshot: Snapshot, folder: Path) -> dict[str, ServerCertificate]:
+    """Load the certificates of all listeners that have one; reading files at the start may block.
+
+    Raises:
+        ConfigRejected: a pair cannot be served; every such listener is named.
+    """
+    certificates: dict[str, ServerCertificate] = {}
+    problems: list[Problem] = []
+    for listener in snapshot.listeners:
+        if listener.tls is None:
+            continue
+        cert_file, key_file = folder / listener.tls.cert_file, folder / listener.tls.key_file
+        try:
+            certificates[listener.name] = ServerCertificate(listener.name, cert_file, key_file)
+        except CertificateRejected as error:
+            path = f"listeners[{listener.name}].tls"
+            mend = "give it a certificate chain and the key that belongs to it, both as PEM"
+            problems.append(Problem(path, "its certificate cannot be served", str(error), mend))
+    if problems:
+        raise ConfigRejected(problems)
+    return certificates
 
 
 Signals = AsyncIterator[int]
@@ -136,7 +173,7 @@ def run_router(config_path: Path) -> None:
     snapshot = load_snapshot(config_path, os.environ)
 
     async def serve(network: EpollNetwork, access_log: AccessLog, signals: Signals) -> None:
-        await serve_router(network, access_log, snapshot, signals)
+        await serve_router(network, access_log, snapshot, signals, folder=config_path.parent)
 
     _run(serve)
 
@@ -166,12 +203,20 @@ async def serve_router(
     snapshot: Snapshot,
     signals: Signals,
     on_ready: Callable[[], None] = lambda: None,
+    *,
+    folder: Path | None = None,
 ) -> None:
     """Serve `snapshot` until a signal asks to drain; a second one ends what is under way.
 
-    `on_ready` runs once it serves.
+    Args:
+        network: real sockets; it is running.
+        access_log: gets a line per request.
+        snapshot: what to serve.
+        signals: of the process.
+        on_ready: runs once it serves.
+        folder: where relative paths in the document start.
     """
-    router = await Router.bind(Parts.default(network), snapshot, access_log)
+    router = await Router.bind(Parts.default(network), snapshot, access_log, folder=folder)
     async with trio.open_nursery() as tasks:
         await tasks.start(router.server.run)
         for name, bound in router.server.ports.items():

@@ -10,6 +10,8 @@ import trio
 
 from tests.conformance.drivers import Comparison, by_phases, compared, in_process
 from tests.conformance.loading import CASES, CONFIG, EXPECTED, Folder, engine_of
+from tests.conformance.phases import read_cases as phase_fixtures
+from tests.conformance.phases import run_case
 from vsr.errors import ConfigRejected
 from vsr.routing.parity.body_diff import BodyRule, Difference
 from vsr.routing.parity.case import read_cases
@@ -57,6 +59,22 @@ def record(folder: Path) -> None:
     if expected.exists() and not expected.read_text(encoding="utf-8").startswith(REWRITTEN):
         raise click.ClickException(f"{expected} was not written by this command: left as it is")
     trio.run(_record, folder)
+
+
+@conformance.command()
+@DIRECTORY
+def phases(folder: Path) -> None:
+    """Run the session fixtures in a folder phase by phase; exit with 1 if anything differs."""
+    cases = [case for path in sorted(folder.glob("*.yaml")) for case in phase_fixtures(path)]
+    results = [trio.run(run_case, *case) for case in cases]
+    for each in results:
+        verdict = "differs" if each.differences else each.refusal or "equal"
+        click.echo(f"{each.name}: {_shortened(verdict)}")
+        for difference in each.differences:
+            click.echo(f"  {difference}")
+    equal = sum(not each.differences and not each.refusal for each in results)
+    click.echo(f"{equal} of {len(results)} cases are equal")
+    sys.exit(any(each.differences for each in results))
 
 
 async def _compare(folder: Folder, name: str) -> Comparison:

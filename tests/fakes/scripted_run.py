@@ -101,8 +101,9 @@ class ScriptedHandler:
         self.runs.append(run)
         return run
 
-    def note_refusal(self, status: int) -> None:
+    def note_refusal(self, status: int, protocol: str = "HTTP/1.1") -> None:
         """Take note."""
+        del protocol
         self.refusals.append(status)
 
 
@@ -112,6 +113,7 @@ class ListenerOfOne:
 
     idle_s: float = 1000.0
     is_draining: bool = False
+    scheme: bytes = b"http"
     heads: PlainHeads = attrs.field(factory=PlainHeads)
     timers: LazyTimers = attrs.field(factory=LazyTimers)
 

@@ -16,6 +16,7 @@ from tests.fakes.router import RunningRouter, clusters_of, document_of, model_of
 from tests.faults.moments import RecordingEngine, request_of
 from vsr.demo.script import Script
 from vsr.demo.server import DemoModel
+from vsr.gateway.connection import H1Connection
 from vsr.network.memory import MemoryConnection, MemoryNetwork
 from vsr.network.port import ConnectionBroken
 
@@ -74,7 +75,8 @@ def pass_deadline(run: Run) -> None:
     """Let the deadline of the request under way pass."""
     for server in run.router.router.server._listeners:
         for connection in server.connections:
-            connection._deadline_passed()
+            if isinstance(connection, H1Connection):
+                connection._deadline_passed()
 
 
 def force_drain(run: Run) -> None:

@@ -117,7 +117,7 @@ class Handler(Protocol):
         """Open the run of one request, whose nursery and ends `scope` holds."""
         ...
 
-    def note_refusal(self, status: int) -> None:
+    def note_refusal(self, status: int, protocol: str = "HTTP/1.1") -> None:
         """Take note of a request whose head could not be read."""
         ...
 
@@ -133,6 +133,11 @@ class ListenerState(Protocol):
     @property
     def is_draining(self) -> bool:
         """Return whether the current request of each connection is to be its last."""
+        ...
+
+    @property
+    def scheme(self) -> bytes:
+        """Return `http` or `https`."""
         ...
 
     @property

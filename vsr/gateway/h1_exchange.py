@@ -1,7 +1,6 @@
 """One request on an HTTP/1.1 connection and the response to it."""
 
 from collections.abc import Callable
-from typing import ClassVar
 
 import msgspec
 
@@ -49,7 +48,10 @@ class H1Exchange(msgspec.Struct, eq=False):
     """Bytes of a declared length that are still to be sent."""
     _unsent: bytes = b""
 
-    scheme: ClassVar[bytes] = b"http"
+    @property
+    def scheme(self) -> bytes:
+        """Return `http` or `https`."""
+        return self._state.scheme
 
     @property
     def protocol(self) -> str:

@@ -74,7 +74,7 @@ class ListenerHandler:
             generation.leases += 1
         return RequestRun(gateway, generation, self.listener_name, exchange, scope, exchange.now())
 
-    def note_refusal(self, status: int) -> None:
+    def note_refusal(self, status: int, protocol: str = "HTTP/1.1") -> None:
         """Log a request whose head could not even be read."""
         log = self.gateway.access_log
         log.add(
@@ -82,7 +82,7 @@ class ListenerHandler:
                 start_time=log.stamp(time.time_ns()),
                 method="",
                 path="",
-                protocol="HTTP/1.1",
+                protocol=protocol,
                 response_code=status,
                 response_flags="DPE",
                 outcome=Terminal.FAILED,

@@ -1,23 +1,28 @@
 """Listeners: accept connections, serve each on a task of its own, drain."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import attrs
 import trio
 
 from vsr.gateway.connection import H1Connection
 from vsr.gateway.exchange import Handler
+from vsr.gateway.h2_connection import H2Connection
 from vsr.gateway.handler import Gateway
+from vsr.gateway.opening import Opening
 from vsr.http.plain_head import PlainHeads
 from vsr.network.port import ConnectionBroken, Network
 from vsr.network.port import Listener as BoundListener
 from vsr.network.timers import LazyTimers
+from vsr.network.tls_server import ServerCertificate
 from vsr.resources.listener import Listener
 
 DRAIN_GRACE_S = 25.0
 """What requests under way get to finish in a drain. Source: the reference's shutdown."""
 _FORCED_END_S = 2.0
+NO_CERTIFICATES: Mapping[str, ServerCertificate] = MappingProxyType({})
 
 
 class BindFailed(Exception):
@@ -26,6 +31,10 @@ class BindFailed(Exception):
     def __init__(self, listener: Listener, errno: int) -> None:
         super().__init__(f"cannot listen on port {listener.port}: {os.strerror(errno)}")
         self.listener = listener
+
+
+_Served = Opening | H1Connection | H2Connection
+"""A connection in any of its states."""
 
 
 @attrs.define(eq=False)
@@ -37,13 +46,21 @@ class ListenerServer:
     handler: Handler
     timers: LazyTimers
     on_empty: Callable[[], None]
+    certificate: ServerCertificate | None = None
+    """None serves clear text."""
     heads: PlainHeads = attrs.field(factory=PlainHeads)
-    connections: set[H1Connection] = attrs.field(factory=set)
+    connections: set[_Served] = attrs.field(factory=set)
     is_draining: bool = False
     _slot_freed: trio.Event = attrs.field(factory=trio.Event)
 
     idle_s: float = attrs.field(init=False)
     """How long a connection may be silent between requests."""
+
+    scheme: bytes = attrs.field(init=False)
+
+    @scheme.default
+    def _scheme(self) -> bytes:
+        return b"http" if self.certificate is None else b"https"
 
     @idle_s.default
     def _idle_s(self) -> float:
@@ -59,9 +76,9 @@ class ListenerServer:
                 connection = await self.bound.accept()
             except ConnectionBroken:
                 return
-            served = H1Connection(connection, self, self.handler)
-            self.connections.add(served)
-            tasks.start_soon(self._serve, served)
+            opening = Opening(connection, self, self.handler, self.certificate)
+            self.connections.add(opening)
+            tasks.start_soon(self._serve, opening)
 
     def drain(self) -> None:
         """Refuse new connections and let every open one end with its current request."""
@@ -75,11 +92,17 @@ class ListenerServer:
         for connection in list(self.connections):
             connection.force_end()
 
-    async def _serve(self, served: H1Connection) -> None:
+    async def _serve(self, opening: Opening) -> None:
+        current: _Served = opening
         try:
-            await served.serve()
+            served = await opening.negotiate()
+            if served is not None:
+                self.connections.discard(opening)
+                self.connections.add(served)
+                current = served
+                await served.serve()
         finally:
-            self.connections.discard(served)
+            self.connections.discard(current)
             self._slot_freed.set()
             if not self.connections:
                 self.on_empty()
@@ -88,8 +111,21 @@ class ListenerServer:
 class Server:
     """All listeners of standalone mode."""
 
-    def __init__(self, network: Network, gateway: Gateway) -> None:
+    def __init__(
+        self,
+        network: Network,
+        gateway: Gateway,
+        certificates: Mapping[str, ServerCertificate] = NO_CERTIFICATES,
+    ) -> None:
+        """Take what is to be served.
+
+        Args:
+            network: where listeners are bound.
+            gateway: answers the requests.
+            certificates: by listener; one without its own speaks clear text.
+        """
         self._network = network
+        self._certificates = certificates
         self._gateway = gateway
         self._timers = LazyTimers()
         self._listeners: list[ListenerServer] = []
@@ -155,7 +191,8 @@ class Server:
 
     def _new_server(self, resource: Listener, bound: BoundListener) -> ListenerServer:
         handler = self._gateway.handler_for(resource)
-        return ListenerServer(resource, bound, handler, self._timers, self._tell_empty)
+        certificate = self._certificates.get(resource.name)
+        return ListenerServer(resource, bound, handler, self._timers, self._tell_empty, certificate)
 
     async def _wait_until_empty(self) -> None:
         while self.open_connections:
