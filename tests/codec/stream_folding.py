@@ -107,9 +107,13 @@ def fold_chat(body: bytes) -> dict[str, Any]:
     *chunks, done = data_of(body)
     assert done == "[DONE]"
     assert len({(chunk["id"], chunk["created"], chunk["model"]) for chunk in chunks}) == 1
+    usage: dict[str, Any] = {}
+    if chunks[-1]["choices"] == []:
+        usage = {"usage": chunks.pop()["usage"]}
     message: dict[str, Any] = {"role": None, "content": None}
     calls: list[dict[str, Any]] = []
     for chunk in chunks:
+        assert "usage" not in chunk
         [choice] = chunk["choices"]
         assert (choice["finish_reason"] is None) is (chunk is not chunks[-1])
         for name, value in choice["delta"].items():
@@ -123,8 +127,8 @@ def fold_chat(body: bytes) -> dict[str, Any]:
     choice = {"index": 0, "message": message} | {
         "finish_reason": last["choices"][0]["finish_reason"]
     }
-    completion = {name: last[name] for name in ("id", "created", "model", "usage") if name in last}
-    return completion | {"object": "chat.completion", "choices": [choice]}
+    completion = {name: last[name] for name in ("id", "created", "model")}
+    return completion | usage | {"object": "chat.completion", "choices": [choice]}
 
 
 def _add_call(calls: list[dict[str, Any]], delta: dict[str, Any]) -> None:

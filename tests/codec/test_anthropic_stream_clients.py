@@ -87,6 +87,7 @@ def test_openai_client_reads_a_translated_anthropic_stream() -> None:
     """Text, calls with their arguments, usage and finish reason."""
     chunks = _chunks(anthropic_stream(*ANTHROPIC))
 
+    *chunks, last = chunks
     deltas = [chunk.choices[0].delta for chunk in chunks]
     arguments = ["", "", ""]
     for call in (call for delta in deltas for call in delta.tool_calls or ()):
@@ -98,7 +99,8 @@ def test_openai_client_reads_a_translated_anthropic_stream() -> None:
         ("msg_1", "shown", CREATED)
     }
     assert [chunk.choices[0].finish_reason for chunk in chunks[-2:]] == [None, "tool_calls"]
-    usage = chunks[-1].usage
+    assert last.choices == []
+    usage = last.usage
     assert usage is not None
     assert usage.prompt_tokens_details is not None
     assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (14, 7, 21)

@@ -55,8 +55,14 @@ def test_chat_stream_becomes_what_the_fixture_says(name: str) -> None:
 
 
 def test_anthropic_stream_becomes_what_the_fixture_says() -> None:
-    """The usage is with the finish reason."""
+    """Only the usage, there with the finish reason, has a chunk of its own: field report S5."""
     [case] = _cases("28-anthropic-sse-to-chat-sse")
+    events = case["expect"]["events"]
+    at = next(index for index, event in enumerate(events) if "usage" in event["data"])
+    usage = {"choices": [], "usage": events[at]["data"].pop("usage")}
+    events.insert(at + 1, {"data": usage})
+    if "per_chunk" in case["expect"]:
+        case["expect"]["per_chunk"][-1] += 1
     stream = AnthropicStreamToChat(
         created=CREATED, include_usage=True, model=case["input"]["model"]
     )

@@ -87,7 +87,6 @@ PIPELINED: dict[str, Case] = {
         (Got(405),),
         is_open=False,
     ),
-    "preface of HTTP/2, then a request": Case((_PREFACE + SMUGGLED,), (Got(400),), is_open=False),
     "request, then the preface of HTTP/2": Case(
         (_HELLO + _PREFACE,), (Got(200), Got(400)), (_SAW_HELLO,), is_open=False
     ),

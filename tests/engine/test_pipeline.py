@@ -192,6 +192,8 @@ async def test_body_that_already_names_the_model_passes_untouched(
             "python please",
             "auto",
             {
+                b"x-vsr-client-protocol": b"openai",
+                b"x-vsr-upstream-protocol": b"openai",
                 b"x-vsr-selected-reasoning": b"off",
                 b"x-vsr-injected-system-prompt": b"false",
                 b"x-vsr-matched-keywords": b"code,snake",
@@ -201,7 +203,12 @@ async def test_body_that_already_names_the_model_passes_untouched(
         (
             "python please",
             "beta",
-            {b"x-vsr-selected-reasoning": b"off", b"x-vsr-injected-system-prompt": b"false"},
+            {
+                b"x-vsr-client-protocol": b"openai",
+                b"x-vsr-upstream-protocol": b"openai",
+                b"x-vsr-selected-reasoning": b"off",
+                b"x-vsr-injected-system-prompt": b"false",
+            },
         ),
     ],
 )

@@ -116,7 +116,7 @@ REFUSED_HEADS: dict[str, tuple[bytes, int]] = {
     "HTTP/1.2": (post(start=b"GET / HTTP/1.2"), 400),
     "not HTTP": (b"SSH-2.0-OpenSSH_9\r\n", 400),
     "TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),
-    "HTTP/2 preface": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
+    "almost the HTTP/2 preface": (b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n", 400),
     "CONNECT": (b"CONNECT h:443 HTTP/1.1\r\nHost: h\r\n\r\n", 405),
     "TRACE": (post(start=b"TRACE / HTTP/1.1"), 405),
     "unknown expectation": (post(b"Expect: 200-ok", b"Content-Length: 1", body=b"x"), 417),

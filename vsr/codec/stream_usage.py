@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import attrs
 import msgspec
 
+from vsr.codec.anthropic.stream_failure import TRUNCATED
 from vsr.codec.chat_messages import read_entries, read_members
 from vsr.codec.envelope import open_envelope
 from vsr.codec.sse import (
@@ -27,6 +28,7 @@ _COMPACT_NULL = b'"usage":null'
 _NO_USAGE = re.compile(rb'"usage"[ \t]*:[ \t]*null')
 _BLOCK_ENDS = (b"\n\n", b"\r\n\r\n")
 _DONE = b"[DONE]"
+_DONE_LINE = b"data: [DONE]"
 
 
 @attrs.frozen
@@ -87,6 +89,10 @@ class StreamUsage:
         """Whether a `[DONE]` behind a chunk whose usage was taken out waits for the next bytes, as
         in the reference's records. Nobody is helped by that; adapters that show what each read
         came to set it."""
+        self.is_complete = False
+        """Whether the stream has come to its end, so that its usage is not one so far."""
+        self.is_whole = True
+        """A stream of the client's own protocol is as whole as the backend made it."""
         self._hides = hides
         self._splitter = SseSplitter(max_event_bytes)
         self._is_first = True
@@ -94,6 +100,8 @@ class StreamUsage:
 
     def feed(self, chunk: bytes) -> bytes:
         """Return the bytes that may go out now."""
+        if _DONE_LINE in chunk:
+            self.is_complete = True
         if _USAGE not in chunk or chunk.count(_USAGE) == chunk.count(_COMPACT_NULL):
             is_whole = chunk.endswith(_BLOCK_ENDS)
             if is_whole and self._splitter.is_between_blocks and not self._held:
@@ -123,10 +131,15 @@ class StreamUsage:
 
     def close(self) -> bytes:
         """Return the bytes that were held back; the stream has ended."""
+        self.is_complete = True
         rest = self._splitter.close()
         passed = self._pass(rest, is_whole=True)
         held, self._held = self._held, b""
         return held + passed if self._hides else b""
+
+    def break_off(self) -> bytes:
+        """Return an error event, if the client has no event begun."""
+        return TRUNCATED.openai_event if self._splitter.is_between_blocks else b""
 
     def _pass(self, raw: bytes, *, is_whole: bool) -> bytes:
         """Note the usage in a block; return the block as the client gets it."""

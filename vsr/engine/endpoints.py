@@ -7,7 +7,8 @@ from vsr.errors import EndpointNotFound, MethodNotAllowed
 _CHAT = b"/v1/chat/completions"
 _MESSAGES = b"/v1/messages"
 _MODELS = b"/v1/models"
-_NOT_SERVED = (b"/v1/responses", b"/v1/messages", b"/v1/router_replay")
+_REPLAY = b"/v1/router_replay"
+_NOT_SERVED = (b"/v1/responses", _MESSAGES, _REPLAY)
 """APIs that exist but are off: passing them on would bypass routing."""
 
 
@@ -62,6 +63,11 @@ def find_endpoint(method: bytes, target: bytes) -> Endpoint:
     if any(path == taken or path.startswith(taken + b"/") for taken in _NOT_SERVED):
         raise EndpointNotFound
     return Endpoint.ELSEWHERE
+
+
+def is_closed(target: bytes) -> bool:
+    """Return whether `target` is served to nobody, not even past all routing."""
+    return target.startswith(_REPLAY)
 
 
 def _posted(method: bytes, endpoint: Endpoint) -> Endpoint:

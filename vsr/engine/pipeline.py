@@ -17,6 +17,7 @@ from vsr.routing.effect import (
     apply_body,
     apply_headers,
     render_immediate,
+    set_names,
 )
 from vsr.routing.plan import UNROUTED, Answer, Call, Label, Plan, Settlement
 from vsr.routing.ports import Tasks
@@ -117,6 +118,7 @@ async def _plan(session: RoutingSession, request: Request) -> Plan:
     if session.tail is None:
         await session.hand_out(route_key.decode("latin-1"))
     call = Call(request.method, target, headers, body, route_key)
+    call.own_headers = set_names(first, second)
     return _send(session, call)
 
 

@@ -16,6 +16,7 @@ from vsr.engine.target import ANTHROPIC_VERSION, Target
 from vsr.routing.effect import Effect
 from vsr.routing.request import Request
 
+_USAGE: Changes = {"stream_options": b'{"include_usage":true}'}
 _BETA = b"anthropic-beta"
 
 
@@ -86,8 +87,10 @@ def _from_anthropic(request: Request, chat: ChatRequest, target: Target) -> Outg
         return Outgoing(_rewritten(target, request, back.body), warnings=back.warnings)
     translated = _translated(request)
     envelope = open_envelope(translated.body)
-    demand = demand_usage(envelope.members)
-    body = target.chain.draft(envelope, {**changes, **demand.changes}).body() or translated.body
+    if chat.is_streaming:
+        # Its own members ask for usage already; a plugin is not to take that for the client's.
+        changes = {**changes, **_USAGE}
+    body = target.chain.draft(envelope, changes).body() or translated.body
     return Outgoing(
         _rewritten(target, request, body),
         hides_usage=True,

@@ -19,7 +19,7 @@ from vsr.codec.strict_json import NULL
 from vsr.decision.evaluate import Verdict
 from vsr.engine.endpoints import Protocol
 from vsr.engine.request_phase import Outgoing
-from vsr.engine.target import UPSTREAM_PROTOCOL, Target
+from vsr.engine.target import KEYSTONE_EDITS, UPSTREAM_PROTOCOL, Target, protocol_edits
 from vsr.errors import AnswerNotTranslatable, InvalidRequest, VsrError
 from vsr.headers import Headers
 from vsr.routing.effect import Effect, HeaderEdit, ImmediateResponse
@@ -67,6 +67,15 @@ def debug_edits(target: Target, verdict: Verdict | None, chat: ChatRequest) -> l
     if verdict is not None:
         edits.append(HeaderEdit(b"x-vsr-context-token-count", b"%d" % chat.token_count))
     return edits
+
+
+def with_protocols(effect: Effect, client: Protocol, upstream: Protocol) -> Effect:
+    """Return `effect` with both protocols named, behind the configuration's version."""
+    if any(edit.name == UPSTREAM_PROTOCOL for edit in effect.edits):
+        return effect
+    at = KEYSTONE_EDITS
+    edits = (*effect.edits[:at], *protocol_edits(client, upstream), *effect.edits[at:])
+    return Effect(effect.removes, edits, stream_response=effect.stream_response, last=effect.last)
 
 
 def with_warnings(effect: Effect, warnings: tuple[ProtocolWarning, ...]) -> Effect:
@@ -144,7 +153,7 @@ def in_protocol(
     """Return a chat answer of the Router's own as the client reads it, from the selected model."""
     if client is Protocol.OPENAI:
         return answer
-    body = answer.body.replace(b'"chatcmpl-', b'"msg_')
+    body = answer.body.replace(b'{"id":"chatcmpl-fast-', b'{"id":"msg_fast_')
     if is_stream:
         stream = ChatStreamToAnthropic(model=model)
         body = stream.feed(body) + stream.close()

@@ -1,5 +1,8 @@
 """One request's passage through the routing core."""
 
+import logging
+from collections.abc import Mapping, Sequence
+
 import attrs
 import msgspec
 
@@ -8,9 +11,10 @@ from vsr.codec.stream_usage import StreamUsage
 from vsr.codec.usage import read_usage
 from vsr.deadline import Deadline
 from vsr.decision.evaluate import NO_ANSWERS, Verdict
-from vsr.engine.endpoints import Endpoint, Protocol, find_endpoint, protocol_of
+from vsr.engine.endpoints import Endpoint, Protocol, find_endpoint, is_closed, protocol_of
 from vsr.engine.entrypoint import Entrypoints
 from vsr.engine.extensions import Surroundings
+from vsr.engine.plugins.plugin import Observer
 from vsr.engine.request_phase import Outgoing, as_chat, dispatch, read_request
 from vsr.engine.response_phase import (
     UsageStream,
@@ -24,6 +28,7 @@ from vsr.engine.response_phase import (
     usage_of,
     whole_answer,
     whole_failure,
+    with_protocols,
     with_warnings,
 )
 from vsr.engine.target import DIAGNOSTIC_HEADERS, Keystone, Target
@@ -58,7 +63,7 @@ _BYPASS = Effect(removes=INTERNAL_HEADERS)
 _STREAMED = Effect(stream_response=True)
 _JSON = HeaderEdit(b"content-type", b"application/json")
 _FIRST_ERROR = 400
-_NOTHING: frozenset[bytes] = frozenset()
+_log = logging.getLogger("vsr.engine")
 _NO_STREAM = "the answer cannot be streamed: what this decision does to it needs all of it"
 
 
@@ -143,7 +148,11 @@ class RoutingSession(msgspec.Struct):
     @property
     def usage(self) -> Usage | None:
         """Return the tokens that the backend reported."""
-        return self._usage if self.stream is None else usage_of(self.stream.usage)
+        stream = self.stream
+        if stream is None:
+            return self._usage
+        # What a stream has reported so far is not what it will have used.
+        return usage_of(stream.usage) if stream.is_complete else None
 
     @property
     def budget(self) -> Budget | None:
@@ -153,10 +162,11 @@ class RoutingSession(msgspec.Struct):
     def request_headers(self) -> Effect:
         """Check method and path; answer the model list."""
         request = self.request
-        if self.settings.may_bypass and self._is_set(b"x-vsr-skip-processing"):
-            self.endpoint = Endpoint.BYPASS
-            return _BYPASS
+        may_bypass = self.settings.may_bypass and self._is_set(b"x-vsr-skip-processing")
         try:
+            if may_bypass and not is_closed(request.target):
+                self.endpoint = Endpoint.BYPASS
+                return _BYPASS
             self.endpoint = find_endpoint(request.method, request.target)
         except VsrError as error:
             return self._refuse(error)
@@ -175,7 +185,7 @@ class RoutingSession(msgspec.Struct):
             entrypoints = self.settings.entrypoints
             answers = NO_ANSWERS
             if entrypoints.is_learned and (asks := entrypoints.asks(chat)):
-                answers = await self.settings.surroundings.runtime.evaluate(asks)
+                answers = await self._ask(asks)
             self.target, self._verdict = entrypoints.choose(chat, answers)
             if self.target.chain.answer is not None:
                 return self._answer(chat, self.target)
@@ -187,6 +197,14 @@ class RoutingSession(msgspec.Struct):
             return self._refuse(error)
         self._latency_s = clock() - started_at
         return self._outgoing.effect
+
+    async def _ask(self, asks: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        """Ask the model runtime; one that fails knows nothing, and no rule of its matches."""
+        try:
+            return await self.settings.surroundings.runtime.evaluate(asks)
+        except Exception:  # noqa: BLE001  # whatever it is, the request goes on without
+            _log.exception("the model runtime failed")
+            return NO_ANSWERS
 
     async def hand_out(self, model: str) -> None:
         """Run the request's graph, which hands out its tail call to `model`.
@@ -216,34 +234,50 @@ class RoutingSession(msgspec.Struct):
         target, chat, outgoing = self.target, self._chat, self._outgoing
         if target is None or chat is None or outgoing is None:
             return self._unrouted(is_stream=is_stream)
-        client = self.endpoint.protocol
-        if not 200 <= status < 300:  # noqa: PLR2004  # the 2xx class
-            if status < _FIRST_ERROR:
-                return self.settings.unrouted
+        if status >= _FIRST_ERROR:
             self.body_mode, self._status = BodyMode.WHOLE, status
             self._described = described(headers)
-            return with_warnings(target.failed[client], outgoing.warnings)
-        reply = target.replies[client]
-        is_read = client is not target.protocol or bool(target.chain.answer_edits)
-        if is_encoded(headers):
-            if is_read:
-                return self._refuse(AnswerNotTranslatable("it is compressed"))
-            effect = reply.streamed if is_stream else reply.answered
-        elif is_stream:
-            self.body_mode = BodyMode.STREAM
+            return self._completed(target.failed[self.endpoint.protocol], target, outgoing)
+        if not 200 <= status < 300:  # noqa: PLR2004  # the 2xx class
+            return self.settings.unrouted
+        if not self._choose_body_mode(target, headers, is_stream=is_stream):
+            return self._refuse(AnswerNotTranslatable("it cannot be read as it comes"))
+        if self.body_mode is BodyMode.STREAM:
+            client = self.endpoint.protocol
             self.stream = stream_for(client, target, outgoing, chat, self._unix_s())
-            effect = reply.streamed
-        else:
-            self.body_mode = BodyMode.WHOLE if is_read else BodyMode.WATCH
-            self._described = described(headers) if is_read else _NOTHING
-            effect = reply.answered
-        effect = with_warnings(effect, outgoing.warnings) if outgoing.warnings else effect
-        latency = b"%.3f" % (self._latency_s * 1000)
-        if self._is_set(b"x-vsr-debug"):
-            edits = effect.completed(latency).all_edits()
-            debug = debug_edits(target, self._verdict, chat)
-            return Effect(effect.removes, (*edits, *debug), stream_response=is_stream)
-        return effect.completed(latency)
+        reply = target.replies[self.endpoint.protocol]
+        effect = reply.streamed if is_stream else reply.answered
+        return self._completed(effect, target, outgoing)
+
+    def _choose_body_mode(self, target: Target, headers: Headers, *, is_stream: bool) -> bool:
+        """Settle what the body of a success needs; return False if that can't be done to it."""
+        edits = target.chain.answer_edits
+        is_read = self.endpoint.protocol is not target.protocol or bool(edits)
+        if is_encoded(headers):
+            return not is_read
+        if is_stream:
+            self.body_mode = BodyMode.STREAM
+            return not edits
+        self.body_mode = BodyMode.WHOLE if is_read else BodyMode.WATCH
+        if is_read:
+            self._described = described(headers)
+        return True
+
+    def _completed(self, effect: Effect, target: Target, outgoing: Outgoing) -> Effect:
+        """Return `effect` with what only this request is told."""
+        if outgoing.warnings:
+            effect = with_warnings(effect, outgoing.warnings)
+        is_debugging = self._is_set(b"x-vsr-debug")
+        if is_debugging:
+            effect = with_protocols(effect, self.endpoint.protocol, target.protocol)
+        if effect.last is None:
+            return effect
+        effect = effect.completed(b"%.3f" % (self._latency_s * 1000))
+        if is_debugging and self._chat is not None:
+            debug = debug_edits(target, self._verdict, self._chat)
+            edits = (*effect.all_edits(), *debug)
+            return Effect(effect.removes, edits, stream_response=effect.stream_response)
+        return effect
 
     async def response_body(self, data: bytes, *, is_last: bool) -> Effect:
         """Put the body into the client's protocol, piece by piece where it is streamed."""
@@ -300,9 +334,8 @@ class RoutingSession(msgspec.Struct):
         """Close the tail call's ledger entry, settle its reservation, tell the observers."""
         if self.tail is not None and self._context is not None:
             self._context.close_call(self.tail.entry, outcome)
-        if self.target is not None:
-            for observe in self.target.chain.observers:
-                observe(outcome)
+        if self.target is not None and self.target.chain.observers:
+            _tell(self.target.chain.observers, outcome)
 
     def close(self) -> None:
         """End the session; a call that nobody made counts as failed."""
@@ -334,3 +367,12 @@ class RoutingSession(msgspec.Struct):
         edits = (*self.settings.refusal_edits, *extra)
         body = error_body(protocol_of(self.request.target), error)
         return Effect(immediate=ImmediateResponse(error.status, edits, body))
+
+
+def _tell(observers: Sequence[Observer], outcome: Outcome) -> None:
+    """Tell every observer, also behind one that fails."""
+    for observe in observers:
+        try:
+            observe(outcome)
+        except Exception:  # noqa: BLE001  # the others are told all the same
+            _log.exception("an observer failed")

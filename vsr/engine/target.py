@@ -16,24 +16,8 @@ from vsr.resources.plugin import SystemPrompt
 from vsr.resources.program import Decision, ModelRef
 from vsr.routing.effect import Effect, HeaderEdit
 from vsr.routing.plan import Label
+from vsr.routing.request import USER_KEY_HEADERS
 
-CREDENTIAL_HEADERS = frozenset(
-    b"x-user-%b-key" % provider
-    for provider in (
-        b"anthropic",
-        b"azure-openai",
-        b"bedrock",
-        b"cloudflare-workers-ai",
-        b"gemini",
-        b"minimax",
-        b"openai",
-        b"vertex-ai",
-    )
-)
-"""Where a trusted authenticator puts a user's own provider keys; they never travel on.
-
-Source: the reference's parity records, removal list of the request-body phase.
-"""
 DIAGNOSTIC_HEADERS = frozenset(
     {
         b"x-vsr-effective-input-tokens",
@@ -41,6 +25,8 @@ DIAGNOSTIC_HEADERS = frozenset(
     }
 )
 """What only the Router may say of an answer. Source: as above, response-header phase."""
+KEYSTONE_EDITS = 3
+"""How many edits `Keystone.edits` gives."""
 UPSTREAM_PROTOCOL = b"x-vsr-upstream-protocol"
 ANTHROPIC_VERSION = b"anthropic-version"
 _DEFAULT_VERSION = b"2023-06-01"
@@ -231,7 +217,7 @@ def _requests(cluster: Cluster, chain: PluginChain, *, adds_version: bool) -> Re
     lines.append((b"x-selected-model", cluster.name.encode()))
     lines.append((b":path", cluster.chat_path.encode()))
     edits = (*(HeaderEdit(name, value) for name, value in lines), *chain.edits)
-    removes = CREDENTIAL_HEADERS | chain.removes
+    removes = USER_KEY_HEADERS | chain.removes
     return RequestEffects(
         as_it_is=Effect(removes, edits, clear_route_cache=True),
         rewritten=Effect(removes | {_LENGTH}, edits, clear_route_cache=True, last=(_LENGTH, b"")),
@@ -239,8 +225,11 @@ def _requests(cluster: Cluster, chain: PluginChain, *, adds_version: bool) -> Re
 
 
 def _protocol_edits(client: Protocol, upstream: Protocol) -> tuple[HeaderEdit, ...]:
-    if client is upstream:
-        return ()
+    return () if client is upstream else protocol_edits(client, upstream)
+
+
+def protocol_edits(client: Protocol, upstream: Protocol) -> tuple[HeaderEdit, ...]:
+    """Return the response headers that name both protocols."""
     return (
         HeaderEdit(b"x-vsr-client-protocol", client.encode()),
         HeaderEdit(UPSTREAM_PROTOCOL, upstream.encode()),

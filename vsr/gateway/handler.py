@@ -213,6 +213,9 @@ class RequestRun(msgspec.Struct, eq=False):
         if not self.gateway.admission.admit(request):
             raise NotAdmitted
         self.is_admitted = True
+        if listener.call_timeout_s is not None:
+            # Of all work before the call, whose own timeout takes its place.
+            exchange.end_at(self.started_at + listener.call_timeout_s)
         self.plan = plan = await generation.engine.plan(request, self.scope)
         if plan.call is not None:
             await self._relay(generation, listener, plan, plan.call)
@@ -228,10 +231,8 @@ class RequestRun(msgspec.Struct, eq=False):
         cluster = generation.upstream.cluster_for(call.route_key)
         total_s, idle_s = cluster.timeouts(listener.call_timeout_s)
         sent_at = exchange.now()
-        deadline = NO_DEADLINE
-        if total_s is not None:
-            deadline = Deadline(sent_at + total_s)
-            exchange.end_at(deadline.at)
+        deadline = NO_DEADLINE if total_s is None else Deadline(sent_at + total_s)
+        exchange.end_at(deadline.at)
         response = await cluster.send(call, deadline=deadline, idle_s=idle_s, journal=self.journal)
         try:
             self.answered_at = exchange.now()
@@ -264,7 +265,8 @@ class RequestRun(msgspec.Struct, eq=False):
             watch = session.watch if mode is BodyMode.WATCH else None
             await pass_whole(exchange, response, watch)
         else:
-            await pass_as_it_comes(exchange, response, self._note_first_byte)
+            watch = session.watch if mode is BodyMode.WATCH else None
+            await pass_as_it_comes(exchange, response, self._note_first_byte, watch)
 
     def _note_first_byte(self) -> None:
         self.first_byte_s = self.exchange.now() - self.started_at
@@ -273,12 +275,19 @@ class RequestRun(msgspec.Struct, eq=False):
         """Answer with `error`, or break off what has been sent in part."""
         self.error = error
         if self.exchange.is_committed:
+            self._tell_in_stream()
             self.exchange.abort()
             return
         with trio.move_on_after(_ERROR_WRITE_S):
             await self.exchange.respond(*render_error(error, self.exchange.head.target))
             return
         self.exchange.abort()
+
+    def _tell_in_stream(self) -> None:
+        """Send the event that the client's protocol has for a failure, if one fits in here."""
+        stream = None if self.plan is None else self.plan.session.stream
+        if stream is not None and not self.exchange.has_ended and (event := stream.break_off()):
+            self.exchange.try_write(event)
 
     def _outcome(self) -> Outcome:
         exchange, error, plan = self.exchange, self.error, self.plan

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from vsr.errors import RoutingFailed, UpstreamFailure, UpstreamProtocolError
+from vsr.errors import RoutingFailed, UpstreamProtocolError
 from vsr.gateway.exchange import Exchange
 from vsr.routing.engine import Engine
 from vsr.routing.plan import Answer, Plan
@@ -57,19 +57,41 @@ async def replaced(engine: Engine, plan: Plan, response: UpstreamResponse) -> An
 
 
 async def pass_as_it_comes(
-    exchange: Exchange, response: UpstreamResponse, note_first_byte: Callable[[], None]
+    exchange: Exchange,
+    response: UpstreamResponse,
+    note_first_byte: Callable[[], None],
+    watch: Callable[[bytes], None] | None,
 ) -> None:
-    """Pass an answer on unseen, piece by piece."""
+    """Pass an answer on unchanged, piece by piece; `watch` sees it whole if it turns out short."""
     piece = response.take() or await response.receive()
     if not piece:
         await exchange.respond(response.status, response.headers.lines, b"")
         return
     note_first_byte()
     await exchange.start(response.status, response.headers.lines, response.length, piece)
+    copy = _Copy(exchange.try_write, [piece])
     while not response.is_complete:
-        await response.relay(exchange.try_write)
+        await response.relay(exchange.try_write if watch is None else copy)
         await exchange.flush()
+    if watch is not None and copy.size_bytes <= COLLECT_BYTES:
+        watch(b"".join(copy.parts))
     await exchange.end()
+
+
+class _Copy:
+    """Writes pieces and keeps a copy of the first ones."""
+
+    def __init__(self, write: Callable[[bytes], bool], parts: list[bytes]) -> None:
+        self.parts = parts
+        self.size_bytes = sum(map(len, parts))
+        self._write = write
+
+    def __call__(self, data: bytes) -> bool:
+        """Write a piece; keep it unless there is too much."""
+        self.size_bytes += len(data)
+        if self.size_bytes <= COLLECT_BYTES:
+            self.parts.append(data)
+        return self._write(data)
 
 
 async def pass_stream(
@@ -92,6 +114,8 @@ async def pass_stream(
     await exchange.start(response.status, lines, None, piece)
     if not response.is_complete:
         await _relay_stream(exchange, response, stream)
+    if not stream.is_whole:
+        raise UpstreamProtocolError("the stream ended before its answer did")
     await exchange.end()
 
 
@@ -102,15 +126,9 @@ async def _relay_stream(exchange: Exchange, response: UpstreamResponse, stream: 
         out = feed(data)
         return not out or write(out)
 
-    try:
-        while not response.is_complete:
-            await response.relay(sink)
-            await exchange.flush()
-    except UpstreamFailure:
-        # The client's protocol may have an event for this; the connection breaks all the same.
-        if rest := stream.close():
-            exchange.try_write(rest)
-        raise
+    while not response.is_complete:
+        await response.relay(sink)
+        await exchange.flush()
     if (rest := stream.close()) and not exchange.try_write(rest):
         await exchange.flush()
 

@@ -157,6 +157,8 @@ class _Merged(msgspec.Struct):
     is_plain: bool
     """Whether one pass gives the same result as one effect after the other."""
     has_edits: bool
+    names: frozenset[bytes]
+    """What is set."""
     dropped: frozenset[bytes]
     lines: tuple[HeaderLine, ...]
     target: bytes | None
@@ -169,6 +171,7 @@ def _merge(before: _Changes, after: _Changes) -> _Merged:
         before,
         before.is_plain and after.is_plain and before.names.isdisjoint(after.dropped),
         bool(before.names or after.names),
+        before.names | after.names,
         before.dropped | after.dropped,
         before.lines + after.lines,
         paths[-1] if paths else None,
@@ -262,6 +265,13 @@ def _check_size(headers: Headers) -> None:
     lines = headers.lines
     if len(lines) > MAX_LINES or sum(map(len, chain.from_iterable(lines))) > MAX_HEAD_BYTES:
         raise RoutingFailed
+
+
+def set_names(first: Effect, second: Effect) -> frozenset[bytes]:
+    """Return what two effects, applied one after the other by `applied`, have set."""
+    del first  # its part is in what was merged
+    merged = second.changes.merged
+    return frozenset() if merged is None else merged.names
 
 
 def _apply_in_turn(headers: Headers, effect: Effect, *, streaming: bool) -> None:

@@ -24,6 +24,8 @@ class Call(msgspec.Struct, gc=False):
     """Name of the cluster; unknown or empty means the default cluster."""
     model: str = ""
     """Alias the call is accounted to; empty for a request that is only passed on."""
+    own_headers: frozenset[bytes] = frozenset()
+    """Names that the core has set: no line of theirs is the client's any more."""
     spend: Spend | None = None
     """The request's budget, asked before every further attempt; None where nothing is counted."""
 

@@ -4,6 +4,24 @@ import msgspec
 
 from vsr.headers import Headers
 
+USER_KEY_HEADERS = frozenset(
+    b"x-user-%b-key" % provider
+    for provider in (
+        b"anthropic",
+        b"azure-openai",
+        b"bedrock",
+        b"cloudflare-workers-ai",
+        b"gemini",
+        b"minimax",
+        b"openai",
+        b"vertex-ai",
+    )
+)
+"""Where a trusted authenticator puts a user's own provider keys; they never travel on.
+
+Source: the reference's parity records, removal list of the request-body phase.
+"""
+
 
 class Principal(msgspec.Struct, frozen=True):
     """On whose behalf a request runs: the scope of quotas, caches and resumable state."""

@@ -32,7 +32,16 @@ class BodyStream(Protocol):
         ...
 
     def close(self) -> bytes:
-        """Return the rest: the backend's stream has ended, or broken off."""
+        """Return the rest: the backend's stream has ended."""
+        ...
+
+    def break_off(self) -> bytes:
+        """Return the event that tells the client of a failure; nothing inside another event."""
+        ...
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether, after `close`, the client has a whole answer as far as can be told."""
         ...
 
 

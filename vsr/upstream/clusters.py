@@ -14,25 +14,32 @@ from vsr.resources.cluster import Cluster
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.plan import Call
 from vsr.routing.ports import Journal
+from vsr.routing.request import USER_KEY_HEADERS
 from vsr.upstream.attempt import Response, WireRequest, try_endpoint
 from vsr.upstream.dialer import DomainDialer, SecurityDomain
 from vsr.upstream.policy.balancer import RoundRobin
 from vsr.upstream.pool import Pool
 
-_DROPPED = HOP_BY_HOP | {
-    b"trailer",
-    b"expect",
-    b"host",
-    b"content-length",
-    b"x-vsr-looper-request",
-    b"x-vsr-looper-secret",
-    b"x-vsr-looper-decision",
-    b"x-vsr-looper-iteration",
-    b"x-authz-user-id",
-    b"x-authz-user-groups",
-}
+_DROPPED = (
+    HOP_BY_HOP
+    | USER_KEY_HEADERS
+    | {
+        b"trailer",
+        b"expect",
+        b"host",
+        b"content-length",
+        b"x-vsr-looper-request",
+        b"x-vsr-looper-secret",
+        b"x-vsr-looper-decision",
+        b"x-vsr-looper-iteration",
+        b"x-authz-user-id",
+        b"x-authz-user-groups",
+    }
+)
 """What never reaches a backend as the client sent it. Source: the reference's upstream layer."""
 
+_ROUTE_KEY = b"x-selected-model"
+"""The core sets it on every call that it routes."""
 _CREDENTIALS = frozenset({b"authorization", b"api-key", b"x-api-key"})
 
 
@@ -44,6 +51,9 @@ class RuntimeCluster:
     pool: Pool
     balancer: RoundRobin
     dropped: frozenset[bytes]
+    """What never reaches its backends unless the core set it."""
+    replaced: frozenset[bytes]
+    """The same for a call that nobody routed, and the names that the cluster sets itself."""
     key: bytes
     """The route key that names it; a call with another one came here by default."""
     _timeouts: dict[float | None, tuple[float | None, float | None]] = attrs.field(
@@ -79,15 +89,25 @@ class RuntimeCluster:
         )
 
     def wire_request(self, call: Call) -> WireRequest:
-        """Return `call` as this cluster's backends get it."""
-        dropped, cluster = self.dropped, self.cluster
-        lines, target = call.headers.lines, call.target
-        if cluster.route_headers or not dropped.isdisjoint(call.headers.first_values()):
-            own = cluster.credential
-            lines = [line for line in lines if line[0] not in dropped or line == own]
-            lines += cluster.route_headers
+        """Return `call` as this cluster's backends get it.
+
+        The core has given a call that it routed the cluster's headers, and what the decision adds
+        to them. One that is only passed on gets the headers here, but no credential.
+        """
+        cluster, headers, target = self.cluster, call.headers, call.target
+        lines = headers.lines
         if cluster.base_path and call.route_key != self.key:
             target = _with_base_path(target, cluster.base_path.encode())
+        if _ROUTE_KEY not in call.own_headers:
+            lines = [line for line in lines if line[0] not in self.replaced]
+            lines += cluster.route_headers
+        elif not self.dropped.isdisjoint(headers.first_values()):
+            own = call.own_headers
+            lines = [
+                line
+                for line in lines
+                if line[0] not in self.dropped or (line[0] in own and line[0] in _CREDENTIALS)
+            ]
         return WireRequest(call.method, target, lines, call.body)
 
 
@@ -108,6 +128,7 @@ class Clusters:
                 self._pool_for(SecurityDomain.of(cluster), network, tls_context),
                 RoundRobin(cluster.endpoints, rng),
                 _dropped(cluster),
+                _dropped(cluster) | _own_names(cluster),
                 cluster.name.encode(),
             )
             for cluster in snapshot.clusters
@@ -154,10 +175,12 @@ def _dropped(cluster: Cluster) -> frozenset[bytes]:
     A backend that we authenticate to gets no credential but ours: a client's key for one provider
     must not reach another.
     """
-    dropped = _DROPPED | {name for name, _ in cluster.route_headers}
-    if cluster.credential is not None:
-        dropped |= _CREDENTIALS | {cluster.credential[0]}
-    return dropped
+    return _DROPPED if cluster.credential is None else _DROPPED | _CREDENTIALS
+
+
+def _own_names(cluster: Cluster) -> frozenset[bytes]:
+    own = {name for name, _ in cluster.route_headers}
+    return frozenset(own if cluster.credential is None else own | {cluster.credential[0]})
 
 
 def _with_base_path(target: bytes, base_path: bytes) -> bytes:

@@ -3,6 +3,7 @@
 import msgspec
 
 from vsr.codec.anthropic.backend_events import read_event
+from vsr.codec.anthropic.stream_failure import TRUNCATED
 from vsr.codec.anthropic.usage_tally import UsageTally
 from vsr.codec.sse import MAX_EVENT_BYTES, SseSplitter, parse_event
 from vsr.codec.stream_usage import ReportedUsage
@@ -32,6 +33,8 @@ class AnthropicStreamObserver:
     def __init__(self, *, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self.is_complete = False
         """The backend said that the message is whole."""
+        self.is_whole = True
+        """A stream of the client's own protocol is as whole as the backend made it."""
         self._tally = UsageTally()
         self._splitter = SseSplitter(max_event_bytes)
         self._is_first = True
@@ -57,6 +60,10 @@ class AnthropicStreamObserver:
         """Read what the stream's end cut off; all bytes are out already."""
         self._read(self._splitter.close())
         return b""
+
+    def break_off(self) -> bytes:
+        """Return an error event, if the client has no event begun."""
+        return TRUNCATED.anthropic_event if self._splitter.is_between_blocks else b""
 
     def _read(self, raw: bytes) -> None:
         if _USAGE not in raw and _STOP not in raw:

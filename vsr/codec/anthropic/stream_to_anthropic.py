@@ -91,6 +91,15 @@ class ChatStreamToAnthropic:
             return b""
         return self._translate_all(self._events.feed(chunk))
 
+    @property
+    def is_whole(self) -> bool:
+        """Return whether the client has the whole message."""
+        return self.is_complete
+
+    def break_off(self) -> bytes:
+        """Return what is left to say when the backend has broken off."""
+        return self.close()
+
     def close(self) -> bytes:
         """Return what is left to say; without a finish reason or `[DONE]`, that is an error."""
         if self._has_ended:

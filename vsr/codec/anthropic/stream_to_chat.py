@@ -125,6 +125,15 @@ class AnthropicStreamToChat:
             return b""
         return self._translate_all(self._events.feed(chunk))
 
+    @property
+    def is_whole(self) -> bool:
+        """Return whether the client has the whole message."""
+        return self.is_complete
+
+    def break_off(self) -> bytes:
+        """Return what is left to say when the backend has broken off."""
+        return self.close()
+
     def close(self) -> bytes:
         """Return what is left to say; without the message's end, that is an error."""
         if self._has_ended:
@@ -245,11 +254,13 @@ class AnthropicStreamToChat:
         reason = FINISH_REASONS.get(self._stop_reason, "stop")
         if reason == "stop" and self._tool_count:
             reason = "tool_calls"
-        pieces.append(self._head + b'{},"finish_reason":"' + reason.encode() + b'"}]')
+        pieces.append(self._head + b'{},"finish_reason":"' + reason.encode() + b'"}]}\n\n')
         usage = self._tally.chat_usage
         if self._include_usage and usage is not None:
-            pieces.append(b',"usage":' + encode(usage))
-        pieces += (b"}\n\n", encode_event(b"[DONE]"))
+            # A chunk of its own without choices, as OpenAI's API has it and its clients expect.
+            head = self._head.partition(b'"choices":')[0]
+            pieces.append(head + b'"choices":[],"usage":' + encode(usage) + b"}\n\n")
+        pieces.append(encode_event(b"[DONE]"))
         self._has_ended = self.is_complete = True
         return b"".join(pieces)
 
