@@ -120,6 +120,7 @@ async def test_drain_ends_early_at_a_second_signal(router: Started, backend: Dem
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 async def test_drain_is_bounded_with_a_client_that_never_reads(
     router: Started, backend: DemoModel
 ) -> None:

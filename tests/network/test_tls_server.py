@@ -113,7 +113,7 @@ async def test_protocol_is_agreed_on(
     server.close()
 
 
-async def test_old_versions_of_tls_are_refused(authority: trustme.CA, pair: Pair) -> None:
+def test_old_versions_of_tls_are_refused(authority: trustme.CA, pair: Pair) -> None:
     """1.2 at least, with ciphers that HTTP/2 allows."""
     context = pair.load().context(0.0)
 

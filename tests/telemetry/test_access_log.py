@@ -91,7 +91,7 @@ def _ms(milliseconds: float) -> object:
 async def test_stream_is_logged_when_it_ends(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """With the time of its first byte, and unknown usage as unknown."""
+    """With the time of its first byte, and the usage that the Router asked for."""
     network = MemoryNetwork()
     script = Script(latency_s=0.2, chunks=10, chunk_interval_s=1)
     backend = await start_backend(nursery, network, script)
@@ -100,11 +100,12 @@ async def test_stream_is_logged_when_it_ends(
     got = await router.ask(chat_body(model="auto", stream=True))
 
     [line] = await router.log()
-    assert line["duration_ms"] == pytest.approx(12_200)
+    assert line["duration_ms"] == pytest.approx(13_200)
     assert line["first_byte_ms"] == pytest.approx(200)
     assert line["upstream_service_time"] == pytest.approx(200)
     assert line["bytes_sent"] == len(got.body)
-    assert (line["prompt_tokens"], line["completion_tokens"]) == (None, None)
+    assert b"total_tokens" not in got.body
+    assert (line["prompt_tokens"], line["completion_tokens"]) == (3, 10)
 
 
 async def test_every_request_but_a_probe_has_one_line(

@@ -102,6 +102,8 @@ async def pass_stream(
 ) -> None:
     """Pass an event stream on through `stream`, piece by piece."""
     piece = b""
+    if is_short(response):
+        piece = stream.feed(await _collect(response, response.take(), COLLECT_BYTES))
     while not piece and not response.is_complete:
         piece = stream.feed(response.take() or await response.receive())
     if response.is_complete:

@@ -165,13 +165,12 @@ async def try_endpoint(
         while http.head is None:
             _read(pooled, await pooled.connection.receive())
         answer = http.head
+    except ConnectionBroken:
+        journal.attempts.append(_failed(cluster, endpoint, pool, pooled, UpstreamReset.code))
+        raise UpstreamReset from None
     except BaseException as error:
-        fact = TransportFact.NOT_CONNECTED if pooled is None else pooled.fact
-        if pooled is not None:
-            pool.drop(pooled)
-        journal.attempts.append(Attempt(cluster.name, endpoint.name, fact, None, _code_of(error)))
-        if isinstance(error, ConnectionBroken):
-            raise UpstreamReset from None
+        code = error.code if isinstance(error, UpstreamFailure) else "cancelled"
+        journal.attempts.append(_failed(cluster, endpoint, pool, pooled, code))
         raise
     journal.upstream_host = endpoint.address
     journal.attempts.append(
@@ -182,11 +181,15 @@ async def try_endpoint(
     )
 
 
-def _code_of(error: BaseException) -> str:
-    """Return how the journal names what ended an attempt."""
-    if isinstance(error, ConnectionBroken):
-        return UpstreamReset.code
-    return error.code if isinstance(error, UpstreamFailure) else "cancelled"
+def _failed(
+    cluster: Cluster, endpoint: Endpoint, pool: Pool, pooled: PooledConnection | None, code: str
+) -> Attempt:
+    """Drop the connection, if there is one, and return what the journal says of the attempt."""
+    fact = TransportFact.NOT_CONNECTED
+    if pooled is not None:
+        fact = pooled.fact
+        pool.drop(pooled)
+    return Attempt(cluster.name, endpoint.name, fact, None, code)
 
 
 def _write_at_once(pooled: PooledConnection, data: bytes) -> bytes:
