@@ -1,10 +1,36 @@
 """Header lines of one message, in order, with case-insensitive names."""
 
 from collections.abc import Collection, Iterable, Iterator
-from itertools import chain
+from itertools import chain, compress
+from operator import itemgetter
 
 HeaderLine = tuple[bytes, bytes]
 """Name (lower case) and value of one line."""
+
+
+_KNOWN_NAMES = 1024
+_name_of = itemgetter(0)
+
+
+class LineFilter(dict[bytes, bool]):
+    """Tells by their names which lines stay; what it found for a name it knows, up to a bound."""
+
+    def __init__(self, dropped: Collection[bytes], prefix: bytes = b"\n") -> None:
+        """Drop the lines whose name is in `dropped` or starts with `prefix`; by default none do."""
+        super().__init__()
+        self._dropped = dropped
+        self._prefix = prefix
+
+    def __missing__(self, name: bytes) -> bool:
+        stays = name not in self._dropped and not name.startswith(self._prefix)
+        if len(self) >= _KNOWN_NAMES:
+            self.clear()
+        self[name] = stays
+        return stays
+
+    def kept(self, lines: list[HeaderLine]) -> list[HeaderLine]:
+        """Return the lines that stay, in order; no byte code runs per line."""
+        return list(compress(lines, map(self.__getitem__, map(_name_of, lines))))
 
 
 class Headers:
@@ -15,13 +41,15 @@ class Headers:
     `:path`, ...) stand in front of the others. `lines` is for reading: change it by the methods.
     """
 
-    __slots__ = ("_first", "lines")
+    __slots__ = ("_first", "lines", "most_bytes")
 
     def __init__(
         self, lines: Iterable[HeaderLine] = (), first_values: dict[bytes, bytes] | None = None
     ) -> None:
         self.lines: list[HeaderLine] = lines if isinstance(lines, list) else list(lines)
         self._first = first_values
+        self.most_bytes: int | None = None
+        """What names and values together are at most, if known; whoever adds a line says so."""
 
     def __iter__(self) -> Iterator[HeaderLine]:
         return iter(self.lines)
@@ -62,11 +90,12 @@ class Headers:
         """Take `lines` in place of all that were there."""
         self.lines = lines
         self._first = None
+        self.most_bytes = None
 
     def append(self, name: bytes, value: bytes) -> None:
         """Add one line at the end."""
         self.lines.append((name, value))
-        self._first = None
+        self._first = self.most_bytes = None
 
     def set(self, name: bytes, value: bytes) -> None:
         """Replace every line of `name` with one.

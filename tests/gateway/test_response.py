@@ -180,6 +180,7 @@ class FaultyEngine:
     real: Engine
     plan_fails: bool = False
     respond_effect: Effect | None = None
+    may_wait: bool = False
 
     async def plan(self, request: Request, tasks: Tasks) -> Plan:
         """Fail, or plan."""

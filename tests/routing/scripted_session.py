@@ -99,6 +99,7 @@ class ScriptedEngine:
 
     def __init__(self, script: Script) -> None:
         self.script = script
+        self.may_wait = False
 
     def open(self, request: Request, tasks: Tasks) -> ScriptedSession:
         """Open a session."""

@@ -97,16 +97,28 @@ class StreamUsage:
         self._splitter = SseSplitter(max_event_bytes)
         self._is_first = True
         self._held = b""
+        self._is_clear = True
+        """Whether nothing is held and no block is begun."""
 
     def feed(self, chunk: bytes) -> bytes:
         """Return the bytes that may go out now."""
+        if (
+            self._is_clear
+            and chunk.endswith(_BLOCK_ENDS)
+            and (_USAGE not in chunk or chunk.count(_USAGE) == chunk.count(_COMPACT_NULL))
+        ):
+            if _DONE_LINE in chunk:
+                self.is_complete = True
+            self._is_first = False
+            return chunk
+        out = self._feed_closely(chunk)
+        self._is_clear = self._splitter.is_between_blocks and not self._held
+        return out
+
+    def _feed_closely(self, chunk: bytes) -> bytes:
+        """Look at every block, since one may hold usage or may not be whole."""
         if _DONE_LINE in chunk:
             self.is_complete = True
-        if _USAGE not in chunk or chunk.count(_USAGE) == chunk.count(_COMPACT_NULL):
-            is_whole = chunk.endswith(_BLOCK_ENDS)
-            if is_whole and self._splitter.is_between_blocks and not self._held:
-                self._is_first = False
-                return chunk
         blocks = self._splitter.feed(chunk)
         if not self._hides:
             for block in blocks:

@@ -33,6 +33,7 @@ class RoutingEngine:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self.may_wait = settings.entrypoints.is_learned
 
     def open(self, request: Request, tasks: Tasks) -> RoutingSession:
         """Open a session for `request`."""

@@ -230,7 +230,8 @@ class RoutingSession(msgspec.Struct):
 
     def response_headers(self, status: int, headers: Headers) -> Effect:
         """Say in headers what was decided; settle what the body needs."""
-        is_stream = b"text/event-stream" in headers.get(b"content-type").lower()
+        fields = headers.first_values()
+        is_stream = b"text/event-stream" in fields.get(b"content-type", b"").lower()
         target, chat, outgoing = self.target, self._chat, self._outgoing
         if target is None or chat is None or outgoing is None:
             return self._unrouted(is_stream=is_stream)
@@ -253,7 +254,7 @@ class RoutingSession(msgspec.Struct):
         """Settle what the body of a success needs; return False if that can't be done to it."""
         edits = target.chain.answer_edits
         is_read = self.endpoint.protocol is not target.protocol or bool(edits)
-        if is_encoded(headers):
+        if b"content-encoding" in headers and is_encoded(headers):
             return not is_read
         if is_stream:
             self.body_mode = BodyMode.STREAM
@@ -357,7 +358,8 @@ class RoutingSession(msgspec.Struct):
         return self.settings.unrouted_stream if is_stream else self.settings.unrouted
 
     def _is_set(self, name: bytes) -> bool:
-        return self.request.headers.get(name).strip().lower() == b"true"
+        value = self.request.headers.first_values().get(name)
+        return value is not None and value.strip().lower() == b"true"
 
     def _unix_s(self) -> int:
         return int(self.settings.surroundings.unix())

@@ -124,7 +124,10 @@ class H1Exchange(msgspec.Struct, eq=False):
 
     def try_write(self, data: bytes) -> bool:
         """Send more of the body without waiting; return whether all of it went out."""
-        piece = self._framed_piece(data)
+        self.bytes_sent += len(data)
+        if self._left is not None:
+            self._left -= len(data)
+        piece = b"%x\r\n%b\r\n" % (len(data), data) if self._is_chunked else data
         try:
             sent = self._connection.try_send(piece)
         except ConnectionBroken:

@@ -17,12 +17,12 @@ from vsr.errors import (
 )
 from vsr.gateway.auth import check_api_key
 from vsr.gateway.exchange import Exchange
-from vsr.gateway.ingress import ANTHROPIC_CLIENT_KEYS, CLIENT_KEYS, ingress_headers
+from vsr.gateway.ingress import ANTHROPIC_CLIENT_KEYS, CLIENT_KEYS, ingress_headers, usual_filter
 from vsr.gateway.probes import PROBES, answer_probe
 from vsr.gateway.relay import is_short, pass_as_it_comes, pass_stream, pass_whole, replaced
 from vsr.gateway.request_scope import RequestScope
 from vsr.gateway.writer import MESSAGES, render_error
-from vsr.headers import HeaderLine
+from vsr.headers import HeaderLine, LineFilter
 from vsr.network.port import NetworkError
 from vsr.resources.listener import Listener
 from vsr.routing.effect import render_immediate
@@ -48,6 +48,8 @@ class Gateway:
     access_log: AccessLog
     admission: Admission = attrs.field(factory=AdmitAll)
     is_draining: bool = False
+    usual: LineFilter = attrs.field(factory=usual_filter)
+    """Of the headers that routing sees."""
 
     def handler_for(self, listener: Listener) -> "ListenerHandler":
         """Return the handler of one listener's connections."""
@@ -198,7 +200,9 @@ class RequestRun(msgspec.Struct, eq=False):
             check_api_key(head.lines, listener.api_keys, is_anthropic=is_anthropic)
             removed = ANTHROPIC_CLIENT_KEYS if is_anthropic else CLIENT_KEYS
         body = await exchange.read_body(listener.max_body_bytes)
-        headers, request_id = ingress_headers(head, exchange.scheme, removed=removed)
+        headers, request_id = ingress_headers(
+            head, exchange.scheme, removed=removed, usual=self.gateway.usual
+        )
         self.request = request = Request(
             head.method,
             head.target,
@@ -213,7 +217,7 @@ class RequestRun(msgspec.Struct, eq=False):
         if not self.gateway.admission.admit(request):
             raise NotAdmitted
         self.is_admitted = True
-        if listener.call_timeout_s is not None:
+        if generation.engine.may_wait and listener.call_timeout_s is not None:
             # Of all work before the call, whose own timeout takes its place.
             exchange.end_at(self.started_at + listener.call_timeout_s)
         self.plan = plan = await generation.engine.plan(request, self.scope)
@@ -241,7 +245,11 @@ class RequestRun(msgspec.Struct, eq=False):
                 mode = generation.engine.respond(plan, response.status, response.headers)
             except RoutingFailed:
                 raise RoutingFailed(phase="response") from None
-            await self._pass_on(generation, plan, response, mode)
+            if mode is BodyMode.WATCH and is_short(response):
+                self.first_byte_s = self.answered_at - self.started_at
+                await pass_whole(exchange, response, plan.session.watch)
+            else:
+                await self._pass_on(generation, plan, response, mode)
         finally:
             response.close()
 

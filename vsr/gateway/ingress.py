@@ -4,7 +4,7 @@ import random
 from itertools import count
 from operator import itemgetter
 
-from vsr.headers import Headers
+from vsr.headers import Headers, LineFilter
 from vsr.http.framing import HOP_BY_HOP, RequestHead
 
 _PROXY_CONTROL = frozenset(
@@ -47,6 +47,8 @@ CLIENT_KEYS = frozenset({b"authorization", b"api-key"})
 ANTHROPIC_CLIENT_KEYS = CLIENT_KEYS | {b"x-api-key"}
 """The same for a client of the Messages API."""
 
+_ADDED_BYTES = 100
+"""What both added lines take at most."""
 _ID_PREFIX = b"%08x-%04x-8%03x-%04x-" % (
     random.getrandbits(32),
     random.getrandbits(16),
@@ -57,19 +59,28 @@ _id_counter = count(random.getrandbits(40))
 _by_name = itemgetter(0)
 
 
+def usual_filter() -> LineFilter:
+    """Return the filter of requests that nominate no further fields for this hop."""
+    return LineFilter(_STRIPPED, _IDENTITY)
+
+
 def ingress_headers(
-    head: RequestHead, scheme: bytes, *, removed: frozenset[bytes] = frozenset()
+    head: RequestHead,
+    scheme: bytes,
+    *,
+    removed: frozenset[bytes] = frozenset(),
+    usual: LineFilter | None = None,
 ) -> tuple[Headers, bytes]:
     """Return the header list of a request, sorted by name, and its id.
 
     Internal, proxy-control and identity fields are gone, whoever sent them; `removed` are further
-    names to drop. `x-forwarded-proto` and `x-request-id` are added when absent.
+    names to drop. `x-forwarded-proto` and `x-request-id` are added when absent. `usual` is a
+    `usual_filter` kept from request to request.
     Source: the reference's ingress rules.
     """
-    stripped = _STRIPPED
-    if removed or head.dropped is not HOP_BY_HOP:
-        stripped = _STRIPPED | removed | head.dropped
-    kept = [line for line in head.lines if line[0] not in stripped and line[0][:8] != _IDENTITY]
+    if usual is None or removed or head.dropped is not HOP_BY_HOP:
+        usual = LineFilter(_STRIPPED | removed | head.dropped, _IDENTITY)
+    kept = usual.kept(head.lines)
     kept.sort(key=_by_name)
     fields = head.fields
     if b"x-forwarded-proto" not in fields:
@@ -78,7 +89,10 @@ def ingress_headers(
     if request_id is None:
         request_id = _new_request_id()
         kept.append((b"x-request-id", request_id))
-    return Headers(kept), request_id
+    headers = Headers(kept)
+    if head.size_bytes is not None:
+        headers.most_bytes = head.size_bytes + _ADDED_BYTES
+    return headers, request_id
 
 
 def _new_request_id() -> bytes:

@@ -78,6 +78,8 @@ class RequestHead(msgspec.Struct, gc=False):
     """Fields that end at this hop."""
     fields: dict[bytes, bytes] = {}
     """Last value of every name."""
+    size_bytes: int | None = None
+    """Of the head as it came, where that is known."""
     body: bytes | None = None
     """The whole body where it came together with the head; then no event of it follows."""
 
@@ -97,6 +99,8 @@ class ResponseHead(msgspec.Struct, gc=False):
     """Declared body length, 0 where no body can follow, None when unknown beforehand."""
     fields: dict[bytes, bytes] | None = None
     """Value of every name of `lines`, where no name stands twice and it was worked out anyway."""
+    size_bytes: int | None = None
+    """Of the head as it came, where that is known."""
 
 
 class Framing(msgspec.Struct, gc=False):

@@ -36,7 +36,8 @@ class ClientConnection:
         self.head: ResponseHead | None = None
         self.is_complete = False
         self.is_reusable = False
-        self._body: deque[bytes] = deque()
+        self.body: deque[bytes] = deque()
+        """Pieces of the body that have arrived and nobody has taken."""
         self._is_head_request = False
         self._is_untouched = True
         """Whether nothing of the response has arrived."""
@@ -96,7 +97,7 @@ class ClientConnection:
         self._is_untouched = False
         self.head, body = plain
         if body:
-            self._body.append(body)
+            self.body.append(body)
         self.is_complete = self.is_reusable = True
         return True
 
@@ -117,7 +118,7 @@ class ClientConnection:
 
     def take(self) -> bytes:
         """Return the body bytes that have arrived, maybe none."""
-        body = self._body
+        body = self.body
         if len(body) == 1:
             return body.popleft()
         data = b"".join(body)
@@ -127,7 +128,7 @@ class ClientConnection:
     @property
     def has_body_waiting(self) -> bool:
         """Return whether `take` would return anything."""
-        return bool(self._body)
+        return bool(self.body)
 
     # What follows is called by the parser while it is fed.
 
@@ -166,7 +167,7 @@ class ClientConnection:
             self.is_reusable = False  # bytes behind a response that has none
             return
         self._body_in_feed += len(data)
-        self._body.append(data)
+        self.body.append(data)
 
     def on_chunk_header(self) -> None:
         """Count a chunk; see `_count`."""

@@ -153,7 +153,15 @@ class PlainHeads:
         if host is None or len(body) != length:
             return None
         return RequestHead(
-            method, target, host, lines, length, keep_alive=True, fields=fields, body=body
+            method,
+            target,
+            host,
+            lines,
+            length,
+            keep_alive=True,
+            fields=fields,
+            size_bytes=end,
+            body=body,
         )
 
     def read_response(self, data: bytes) -> tuple[ResponseHead, bytes] | None:
@@ -175,4 +183,4 @@ class PlainHeads:
         body = data[end + 4 :]
         if len(body) != int(length):
             return None
-        return ResponseHead(status, lines, len(body), fields), body
+        return ResponseHead(status, lines, len(body), fields, end), body

@@ -11,7 +11,7 @@ from itertools import chain
 import msgspec
 
 from vsr.errors import RoutingFailed
-from vsr.headers import HeaderLine, Headers
+from vsr.headers import HeaderLine, Headers, LineFilter
 
 MAX_EDITS = 100
 MAX_LINES = 100
@@ -146,6 +146,10 @@ class _Changes(msgspec.Struct):
     """Names whose lines go: those edited and those removed."""
     pseudo: tuple[HeaderLine, ...]
     lines: tuple[HeaderLine, ...]
+    stays: LineFilter
+    """By `dropped`."""
+    size_bytes: int
+    """Of `pseudo` and `lines`."""
     merged: "_Merged | None" = None
     """With the changes that came before these last time: the same ones, as a rule."""
 
@@ -159,8 +163,9 @@ class _Merged(msgspec.Struct):
     has_edits: bool
     names: frozenset[bytes]
     """What is set."""
-    dropped: frozenset[bytes]
+    stays: LineFilter
     lines: tuple[HeaderLine, ...]
+    size_bytes: int
     target: bytes | None
     """What `:path` is set to."""
 
@@ -172,8 +177,9 @@ def _merge(before: _Changes, after: _Changes) -> _Merged:
         before.is_plain and after.is_plain and before.names.isdisjoint(after.dropped),
         bool(before.names or after.names),
         before.names | after.names,
-        before.dropped | after.dropped,
+        LineFilter(before.dropped | after.dropped),
         before.lines + after.lines,
+        before.size_bytes + after.size_bytes,
         paths[-1] if paths else None,
     )
 
@@ -187,12 +193,15 @@ def _work_out(effect: Effect) -> _Changes:
     if effect.last is not None:
         is_plain = is_plain and effect.last[0] not in names
         names |= {effect.last[0]}
+    dropped = names.union(name for name in effect.removes if not _is_protected(name))
     return _Changes(
         is_plain=is_plain,
         names=names,
-        dropped=names.union(name for name in effect.removes if not _is_protected(name)),
+        dropped=dropped,
         pseudo=tuple((edit.name, edit.value) for edit in edits if edit.name[:1] == b":"),
         lines=tuple((edit.name, edit.value) for edit in edits if edit.name[:1] != b":"),
+        stays=LineFilter(dropped),
+        size_bytes=sum(len(edit.name) + len(edit.value) for edit in edits),
     )
 
 
@@ -206,12 +215,14 @@ def apply_headers(headers: Headers, effect: Effect, *, streaming: bool = False) 
     """
     changes = effect.changes
     if changes.is_plain and not (streaming and b"content-length" in changes.names):
-        dropped = changes.dropped
-        lines = [line for line in headers.lines if line[0] not in dropped]
+        most_bytes = headers.most_bytes
+        lines = changes.stays.kept(headers.lines)
         lines += changes.lines
         if effect.last is not None:
             lines.append(effect.last)
         headers.replace_lines(lines)
+        if most_bytes is not None:
+            headers.most_bytes = most_bytes + changes.size_bytes + _last_bytes(effect)
         if changes.pseudo:
             at = headers.pseudo_count()
             lines[at:at] = changes.pseudo
@@ -243,14 +254,17 @@ def applied(
     if merged.target is not None:
         target = merged.target
     if merged.is_plain:
-        dropped = merged.dropped
-        lines = [line for line in headers.lines if line[0] not in dropped]
+        lines = merged.stays.kept(headers.lines)
         lines += merged.lines
         if first.last is not None and first.last[0] != b"content-length":
             lines.append(first.last)
         if second.last is not None and second.last[0] != b"content-length":
             lines.append(second.last)
         result = Headers(lines)
+        if headers.most_bytes is not None:
+            result.most_bytes = (
+                headers.most_bytes + merged.size_bytes + _last_bytes(first) + _last_bytes(second)
+            )
         if merged.has_edits:
             _check_size(result)
         return result, target
@@ -262,9 +276,16 @@ def applied(
 
 
 def _check_size(headers: Headers) -> None:
-    lines = headers.lines
-    if len(lines) > MAX_LINES or sum(map(len, chain.from_iterable(lines))) > MAX_HEAD_BYTES:
+    lines, most_bytes = headers.lines, headers.most_bytes
+    if most_bytes is None or most_bytes > MAX_HEAD_BYTES:
+        most_bytes = sum(map(len, chain.from_iterable(lines)))
+    if len(lines) > MAX_LINES or most_bytes > MAX_HEAD_BYTES:
         raise RoutingFailed
+
+
+def _last_bytes(effect: Effect) -> int:
+    last = effect.last
+    return 0 if last is None else len(last[0]) + len(last[1])
 
 
 def set_names(first: Effect, second: Effect) -> frozenset[bytes]:

@@ -12,6 +12,9 @@ from vsr.routing.session import BodyMode, Session
 class Engine(Protocol):
     """Routes requests under one configuration; serves any number at once."""
 
+    may_wait: bool
+    """Whether `plan` may wait for anything, so that it needs a deadline."""
+
     def open(self, request: Request, tasks: Tasks) -> Session:
         """Open a session; the ext_proc adapter drives it by callbacks."""
         ...

@@ -47,7 +47,7 @@ class Response(msgspec.Struct, eq=False):
     def is_complete(self) -> bool:
         """Return whether the whole body has been taken."""
         http = self._pooled.http
-        return http.is_complete and not http.has_body_waiting
+        return http.is_complete and not http.body
 
     def take(self) -> bytes:
         """Return the body bytes that have arrived already, maybe none, without waiting."""
@@ -57,7 +57,7 @@ class Response(msgspec.Struct, eq=False):
         """Return the next body bytes, empty at the end."""
         pooled = self._pooled
         http = pooled.http
-        while not http.has_body_waiting and not http.is_complete:
+        while not http.body and not http.is_complete:
             until = inf if self._idle_s is None else trio.current_time() + self._idle_s
             try:
                 data = await pooled.connection.receive(until=until)
@@ -74,7 +74,7 @@ class Response(msgspec.Struct, eq=False):
     async def relay(self, sink: Callable[[bytes], bool]) -> None:
         """Hand body bytes to `sink` as they arrive, until it returns False or the body ends."""
         http = self._pooled.http
-        if (http.has_body_waiting and not sink(http.take())) or http.is_complete:
+        if (http.body and not sink(http.take())) or http.is_complete:
             return
         feed = _Feed(http, sink)
         try:
@@ -115,7 +115,8 @@ class _Feed:
         http = self.http
         try:
             http.feed(data)
-            if http.has_body_waiting and not self.sink(http.take()):
+            body = http.body
+            if body and not self.sink(body.popleft() if len(body) == 1 else http.take()):
                 return False
         except Exception as fault:  # noqa: BLE001  # raised again by `Response.relay`
             self.fault = fault
@@ -176,9 +177,9 @@ async def try_endpoint(
     journal.attempts.append(
         Attempt(cluster.name, endpoint.name, TransportFact.HEAD_RECEIVED, answer.status)
     )
-    return Response(
-        pool, pooled, idle_s, answer.status, Headers(answer.lines, answer.fields), answer.length
-    )
+    headers = Headers(answer.lines, answer.fields)
+    headers.most_bytes = answer.size_bytes
+    return Response(pool, pooled, idle_s, answer.status, headers, answer.length)
 
 
 def _failed(

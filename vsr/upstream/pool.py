@@ -39,7 +39,7 @@ class PooledConnection:
             self.fact >= TransportFact.REQUEST_WRITTEN
             and http.is_complete
             and http.is_reusable
-            and not http.has_body_waiting
+            and not http.body
         )
 
     def close(self) -> None:
