@@ -46,7 +46,7 @@ class Headers:
     def __init__(
         self, lines: Iterable[HeaderLine] = (), first_values: dict[bytes, bytes] | None = None
     ) -> None:
-        self.lines: list[HeaderLine] = lines if isinstance(lines, list) else list(lines)
+        self.lines: list[HeaderLine] = lines if type(lines) is list else list(lines)
         self._first = first_values
         self.most_bytes: int | None = None
         """What names and values together are at most, if known; whoever adds a line says so."""

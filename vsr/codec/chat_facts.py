@@ -66,10 +66,11 @@ _IMAGE_TYPES = frozenset({"image_url", "input_image"})
 def read_facts(conversation: Conversation) -> ChatFacts:
     """Walk the conversation once."""
     facts = ChatFacts(tool_definitions=len(conversation.definitions))
+    role = ""
+    follows_tool_result = False
     for message, content in zip(conversation.messages, conversation.contents, strict=True):
-        follows_tool_result = facts.last_role == "tool"
-        role = facts.last_role = message.role or ""
-        facts.last_user_follows_tool_result = role == "user" and follows_tool_result
+        follows_tool_result = role == "tool"
+        role = message.role or ""
         if role == "user":
             if isinstance(content, str) and content and not facts.current_user_text:
                 facts.user_messages += 1
@@ -86,6 +87,8 @@ def read_facts(conversation: Conversation) -> ChatFacts:
             _add_non_user(facts, content)
         elif role == "tool":
             facts.tool_messages += 1
+    facts.last_role = role
+    facts.last_user_follows_tool_result = role == "user" and follows_tool_result
     return facts
 
 

@@ -39,8 +39,10 @@ _Found = tuple[Decision, RuleMatch]
 _Judge = Callable[[ChatRequest, Mapping[str, bytes]], Sequence[SignalMatch]]
 
 
-def _unasked(signal: Signal) -> _Judge:
-    return lambda chat, _: signal(chat)
+def _judged(
+    judge: _Judge | None, chat: ChatRequest, answers: Mapping[str, bytes]
+) -> Sequence[SignalMatch]:
+    return () if judge is None else judge(chat, answers)
 
 
 class Evaluator:
@@ -53,8 +55,8 @@ class Evaluator:
         strategy: Strategy,
     ) -> None:
         self._learned = [it for _, it in signals if isinstance(it, LearnedSignal)]
-        self._signals: list[tuple[str, _Judge]] = [
-            (name, it.judge if isinstance(it, LearnedSignal) else _unasked(it))
+        self._signals: list[tuple[str, Signal | None, _Judge | None]] = [
+            (name, None, it.judge) if isinstance(it, LearnedSignal) else (name, it, None)
             for name, it in signals
         ]
         self._strategy = strategy
@@ -96,8 +98,8 @@ class Evaluator:
             return Verdict()
         matches: dict[str, float] = {}
         names: dict[str, list[str]] = {}
-        for signal_type, judge in self._signals:
-            found = judge(chat, answers)
+        for signal_type, signal, judge in self._signals:
+            found = signal(chat) if signal is not None else _judged(judge, chat, answers)
             if found:
                 names[signal_type] = [it.name for it in found]
                 for it in found:

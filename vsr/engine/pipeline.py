@@ -113,7 +113,7 @@ async def _plan(session: RoutingSession, request: Request) -> Plan:
             return _answer(session, second.immediate)
     headers, target = applied(request.headers, request.target, first, second)
     body = apply_body(headers, request.body, second)
-    is_rerouted = first.reroutes or second.reroutes
+    is_rerouted = second.reroutes or first.reroutes
     # Without a cleared route cache the client's own header stands, as it would in Envoy.
     route_key = (headers if is_rerouted else request.headers).get(_ROUTE_KEY)
     if session.tail is None:

@@ -241,7 +241,10 @@ class RoutingSession(msgspec.Struct):
             return self._completed(target.failed[self.endpoint.protocol], target, outgoing)
         if not 200 <= status < 300:  # noqa: PLR2004  # the 2xx class
             return self.settings.unrouted
-        if not self._choose_body_mode(target, headers, is_stream=is_stream):
+        has_encoding = b"content-encoding" in fields
+        if not self._choose_body_mode(
+            target, headers, is_stream=is_stream, has_encoding=has_encoding
+        ):
             return self._refuse(AnswerNotTranslatable("it cannot be read as it comes"))
         if self.body_mode is BodyMode.STREAM:
             client = self.endpoint.protocol
@@ -250,11 +253,13 @@ class RoutingSession(msgspec.Struct):
         effect = reply.streamed if is_stream else reply.answered
         return self._completed(effect, target, outgoing)
 
-    def _choose_body_mode(self, target: Target, headers: Headers, *, is_stream: bool) -> bool:
+    def _choose_body_mode(
+        self, target: Target, headers: Headers, *, is_stream: bool, has_encoding: bool
+    ) -> bool:
         """Settle what the body of a success needs; return False if that can't be done to it."""
         edits = target.chain.answer_edits
         is_read = self.endpoint.protocol is not target.protocol or bool(edits)
-        if b"content-encoding" in headers and is_encoded(headers):
+        if has_encoding and is_encoded(headers):
             return not is_read
         if is_stream:
             self.body_mode = BodyMode.STREAM

@@ -103,7 +103,7 @@ class H1Exchange(msgspec.Struct, eq=False):
     async def respond(self, status: int, lines: list[HeaderLine], body: bytes) -> None:
         """Send a whole response in one write."""
         data = encode_head(status, self._framed(status, lines, len(body)))
-        if body and not self._has_no_body(status):
+        if body and self.head.method != b"HEAD" and status not in _WITHOUT_BODY:
             self.bytes_sent += len(body)
             data += body
         connection = self._connection
@@ -181,9 +181,6 @@ class H1Exchange(msgspec.Struct, eq=False):
         if self._left is not None:
             self._left -= len(data)
         return encode_chunk(data) if self._is_chunked else data
-
-    def _has_no_body(self, status: int) -> bool:
-        return self.head.method == b"HEAD" or status in _WITHOUT_BODY
 
     def _framed(self, status: int, lines: list[HeaderLine], length: int | None) -> list[HeaderLine]:
         """Return `lines` with our own framing and connection fields."""
