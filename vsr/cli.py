@@ -1,5 +1,6 @@
 """The commands: flags, exit codes and where output goes."""
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -29,6 +30,7 @@ def main() -> None:
 @click.option("--port", default=8899, show_default=True, help="Port to listen on.")
 def demo(host: str, port: int) -> None:
     """Start the Router with two embedded demo model servers."""
+    gc.disable()  # see `router_main`
     from vsr.compose import run_demo
     from vsr.errors import ConfigRejected
 
@@ -135,6 +137,7 @@ def router_main(config_path: Path, gateway: str, workers: int) -> None:
     _check_gateway(gateway)
     if workers != 1:
         raise click.UsageError("only one worker is served by this version; pass --workers 1")
+    gc.disable()  # nothing is garbage yet, and looking for some takes a fifth of the start
     from vsr.compose import run_router
     from vsr.errors import ConfigRejected
 
