@@ -7,7 +7,7 @@ import trio
 import trio.testing
 
 from tests.codec.stream_folding import chat_stream, data_of
-from tests.demo.raw_client import AnswerEnd
+from tests.demo.raw_client import AnswerEnd, chat_body
 from tests.engine.stepped_backend import Act, Steps
 from tests.engine.streams import TRANSLATED, ask_stream
 from tests.engine.wired import (
@@ -20,8 +20,10 @@ from tests.engine.wired import (
     chunked,
     wire,
 )
-from tests.fakes.router import read_large
-from vsr.network.memory import MemoryConnection
+from tests.fakes.backend import start_backend
+from tests.fakes.router import document_of, model_of, read_large, start_router
+from vsr.demo.script import Script
+from vsr.network.memory import MemoryConnection, MemoryNetwork
 
 
 async def leave_in_stream(wired: Wired, pair: Pair) -> MemoryConnection:
@@ -256,3 +258,32 @@ async def test_usage_so_far_of_a_stream_that_was_left_is_unknown(
     line = await wired.last_log()
     assert got.end is AnswerEnd.CUT
     assert (line["prompt_tokens"], line["completion_tokens"]) == (None, None)
+
+
+@pytest.mark.parametrize("started_s", [0.0, 1e-9, 1e-6])
+async def test_failure_is_not_told_inside_a_piece_that_is_half_sent(
+    started_s: float, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """A client that reads again just when time is up gets no bytes of ours amid the backend's."""
+    network = MemoryNetwork()
+    script = Script(chunks=4000, piece_bytes=1000)
+    backend = await start_backend(nursery, network, script)
+    ref = model_of(backend.port, reliability="{total_timeout: 5s}")
+    router = await start_router(nursery, network, document_of(ref))
+    body = chat_body(model="auto", stream=True)
+
+    for _ in range(20):
+        client = await router.connect()
+        begun_at = trio.current_time()
+        await client.send(
+            b"POST /v1/chat/completions HTTP/1.1\r\nHost: r\r\nContent-Length: %d\r\n\r\n%b"
+            % (len(body), body)
+        )
+        await trio.sleep_until(begun_at + 5 + started_s)
+        is_whole, got = await read_large(client)
+
+        assert not is_whole
+        *sound, last = got.split(b"\n\n")
+        assert all(b'"error"' not in event and event.endswith(b"}") for event in sound[:-1])
+        assert b'"error"' not in last
+        client.close()

@@ -3,12 +3,12 @@
 from enum import StrEnum
 
 from vsr.errors import EndpointNotFound, MethodNotAllowed
+from vsr.routing.request import MESSAGES_PATH
 
 _CHAT = b"/v1/chat/completions"
-_MESSAGES = b"/v1/messages"
 _MODELS = b"/v1/models"
 _REPLAY = b"/v1/router_replay"
-_NOT_SERVED = (b"/v1/responses", _MESSAGES, _REPLAY)
+_NOT_SERVED = (b"/v1/responses", MESSAGES_PATH, _REPLAY)
 """APIs that exist but are off: passing them on would bypass routing."""
 
 
@@ -38,7 +38,7 @@ class Endpoint(StrEnum):
 
 def protocol_of(target: bytes) -> Protocol:
     """Return what a client speaks that asks for `target`, served or not."""
-    return Protocol.ANTHROPIC if target.startswith(_MESSAGES) else Protocol.OPENAI
+    return Protocol.ANTHROPIC if target.startswith(MESSAGES_PATH) else Protocol.OPENAI
 
 
 def find_endpoint(method: bytes, target: bytes) -> Endpoint:
@@ -53,7 +53,7 @@ def find_endpoint(method: bytes, target: bytes) -> Endpoint:
     path = target.partition(b"?")[0]
     if path == _CHAT or path == _CHAT + b"/":
         return _posted(method, Endpoint.CHAT)
-    if path == _MESSAGES or path == _MESSAGES + b"/":
+    if path == MESSAGES_PATH or path == MESSAGES_PATH + b"/":
         return _posted(method, Endpoint.MESSAGES)
     if path.startswith(_MODELS):
         if method == b"GET":

@@ -30,13 +30,22 @@ class Outgoing(msgspec.Struct, gc=False):
     """What of the request the backend's protocol cannot carry."""
 
 
-def read_request(endpoint: Endpoint, body: bytes) -> ChatRequest:
+def read_request(endpoint: Endpoint, request: Request) -> ChatRequest:
     """Return the request as routing reads it.
 
+    One whose body does not say is streamed if `accept` asks for it; then its body says so, too.
+    Source: the reference's request-header phase.
+
     Raises:
-        InvalidRequest: `body` is no request of that endpoint.
+        InvalidRequest: the body is no request of that endpoint.
     """
-    return read_anthropic(body) if endpoint is Endpoint.MESSAGES else read_chat(body)
+    read = read_anthropic if endpoint is Endpoint.MESSAGES else read_chat
+    chat = read(request.body)
+    if chat.is_streaming or "stream" in chat.envelope:
+        return chat
+    if b"text/event-stream" not in request.headers.get(b"accept").lower():
+        return chat
+    return read(chat.envelope.spliced({"stream": b"true"}))
 
 
 def dispatch(endpoint: Endpoint, request: Request, chat: ChatRequest, target: Target) -> Outgoing:
@@ -61,8 +70,9 @@ def dispatch(endpoint: Endpoint, request: Request, chat: ChatRequest, target: Ta
     changed = target.chain.draft(
         chat.envelope, {"model": target.model_json, **demand.changes}
     ).body()
-    if changed is None:
+    if changed is None and chat.envelope.body is request.body:
         return Outgoing(target.requests.as_it_is, demand.hides)
+    changed = changed or chat.envelope.body
     effect = target.requests.rewritten.completed(b"%d" % len(changed), body=changed)
     return Outgoing(effect, demand.hides)
 
@@ -70,7 +80,7 @@ def dispatch(endpoint: Endpoint, request: Request, chat: ChatRequest, target: Ta
 def as_chat(endpoint: Endpoint, request: Request, chat: ChatRequest) -> Draft:
     """Return the request in the form that plugins read, unchanged."""
     if endpoint is Endpoint.MESSAGES:
-        return Draft(open_envelope(_translated(request).body))
+        return Draft(open_envelope(_translated(request, chat).body))
     return Draft(chat.envelope)
 
 
@@ -80,12 +90,12 @@ def _from_anthropic(request: Request, chat: ChatRequest, target: Target) -> Outg
         if target.is_plain:
             body = chat.envelope.spliced({"model": target.model_json})
             return Outgoing(_rewritten(target, request, body))
-        translated = _translated(request)
+        translated = _translated(request, chat)
         envelope = open_envelope(translated.body)
         edited = target.chain.draft(envelope, changes).body() or translated.body
         back = chat_to_anthropic(edited, translated.record)
         return Outgoing(_rewritten(target, request, back.body), warnings=back.warnings)
-    translated = _translated(request)
+    translated = _translated(request, chat)
     envelope = open_envelope(translated.body)
     if chat.is_streaming:
         # Its own members ask for usage already; a plugin is not to take that for the client's.
@@ -98,8 +108,8 @@ def _from_anthropic(request: Request, chat: ChatRequest, target: Target) -> Outg
     )
 
 
-def _translated(request: Request) -> ChatTranslation:
-    return anthropic_to_chat(request.body, has_beta=_BETA in request.headers)
+def _translated(request: Request, chat: ChatRequest) -> ChatTranslation:
+    return anthropic_to_chat(chat.envelope.body, has_beta=_BETA in request.headers)
 
 
 def _rewritten(target: Target, request: Request, body: bytes) -> Effect:

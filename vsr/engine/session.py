@@ -73,7 +73,6 @@ class Settings:
 
     entrypoints: Entrypoints
     plain: CompiledGraph
-    keystone: Keystone
     model_list: Effect
     """Answers with the list of models."""
     unrouted: Effect
@@ -102,7 +101,6 @@ def compile_settings(
     return Settings(
         entrypoints=entrypoints,
         plain=plain,
-        keystone=keystone,
         model_list=Effect(immediate=listing),
         unrouted=Effect(DIAGNOSTIC_HEADERS, upstream),
         unrouted_stream=Effect(DIAGNOSTIC_HEADERS, upstream, stream_response=True),
@@ -181,7 +179,7 @@ class RoutingSession(msgspec.Struct):
             return UNCHANGED
         started_at = clock()
         try:
-            chat = self._chat = read_request(endpoint, self.request.body)
+            chat = self._chat = read_request(endpoint, self.request)
             entrypoints = self.settings.entrypoints
             answers = NO_ANSWERS
             if entrypoints.is_learned and (asks := entrypoints.asks(chat)):
@@ -241,10 +239,7 @@ class RoutingSession(msgspec.Struct):
             return self._completed(target.failed[self.endpoint.protocol], target, outgoing)
         if not 200 <= status < 300:  # noqa: PLR2004  # the 2xx class
             return self.settings.unrouted
-        has_encoding = b"content-encoding" in fields
-        if not self._choose_body_mode(
-            target, headers, is_stream=is_stream, has_encoding=has_encoding
-        ):
+        if not self._choose_body_mode(target, headers, is_stream=is_stream):
             return self._refuse(AnswerNotTranslatable("it cannot be read as it comes"))
         if self.body_mode is BodyMode.STREAM:
             client = self.endpoint.protocol
@@ -253,13 +248,11 @@ class RoutingSession(msgspec.Struct):
         effect = reply.streamed if is_stream else reply.answered
         return self._completed(effect, target, outgoing)
 
-    def _choose_body_mode(
-        self, target: Target, headers: Headers, *, is_stream: bool, has_encoding: bool
-    ) -> bool:
+    def _choose_body_mode(self, target: Target, headers: Headers, *, is_stream: bool) -> bool:
         """Settle what the body of a success needs; return False if that can't be done to it."""
         edits = target.chain.answer_edits
         is_read = self.endpoint.protocol is not target.protocol or bool(edits)
-        if has_encoding and is_encoded(headers):
+        if is_encoded(headers):
             return not is_read
         if is_stream:
             self.body_mode = BodyMode.STREAM

@@ -23,6 +23,11 @@ class Exchange(Protocol):
     """Body bytes sent."""
 
     @property
+    def is_behind(self) -> bool:
+        """Return whether something is sent in part, so that nothing else may be written."""
+        ...
+
+    @property
     def scheme(self) -> bytes:
         """Return `http` or `https`."""
         ...

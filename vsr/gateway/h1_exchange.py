@@ -47,6 +47,8 @@ class H1Exchange(msgspec.Struct, eq=False):
     _left: int | None = None
     """Bytes of a declared length that are still to be sent."""
     _unsent: bytes = b""
+    is_behind: bool = False
+    """Whether something is sent in part; a cancelled wait leaves it so for good."""
 
     @property
     def scheme(self) -> bytes:
@@ -111,7 +113,7 @@ class H1Exchange(msgspec.Struct, eq=False):
         self.is_committed = True
         self.status = status
         if sent != len(data):
-            await connection.send(data[sent:])
+            await self._send_rest(data[sent:])
         self.has_ended = True
 
     async def start(
@@ -135,13 +137,14 @@ class H1Exchange(msgspec.Struct, eq=False):
         if sent == len(piece):
             return True
         self._unsent = piece[sent:]
+        self.is_behind = True
         return False
 
     async def flush(self) -> None:
         """Send what `try_write` could not."""
         if self._unsent:
             unsent, self._unsent = self._unsent, b""
-            await self._connection.send(unsent)
+            await self._send_rest(unsent)
 
     async def end(self) -> None:
         """End the body; one shorter than declared breaks off instead."""
@@ -149,7 +152,7 @@ class H1Exchange(msgspec.Struct, eq=False):
             self.abort()
             return
         if self._is_chunked:
-            await self._connection.send(LAST_CHUNK)
+            await self._send_rest(LAST_CHUNK)
         self.has_ended = True
 
     def abort(self) -> None:
@@ -174,7 +177,12 @@ class H1Exchange(msgspec.Struct, eq=False):
         self.is_committed = True
         self.status = status
         if sent != len(data):
-            await connection.send(data[sent:])
+            await self._send_rest(data[sent:])
+
+    async def _send_rest(self, data: bytes) -> None:
+        self.is_behind = True
+        await self._connection.send(data)
+        self.is_behind = False
 
     def _framed_piece(self, data: bytes) -> bytes:
         self.bytes_sent += len(data)

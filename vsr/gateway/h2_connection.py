@@ -311,6 +311,8 @@ async def _serve_request(run: Run, scope: RequestScope) -> None:
         async with trio.open_nursery() as tasks:
             scope.tasks = tasks
             await run.work()
+            if run.needs_end:
+                tasks.cancel_scope.cancel(reason="the request failed")
     except ExceptionGroup as group:
         failure = group
     if failure is not None or run.needs_end or scope.cause is not None:

@@ -55,6 +55,8 @@ class H2Exchange:
     """Whether nobody waits for the response any more."""
     is_stuck = False
     """Whether what was written has not all gone out."""
+    is_behind = False
+    """Never: what is written waits in order, and leaves in whole frames."""
     scope: RequestScope | None = None
     """Of the request, once its work has begun."""
     _cause: Cause | None = None

@@ -21,7 +21,7 @@ from vsr.gateway.ingress import ANTHROPIC_CLIENT_KEYS, CLIENT_KEYS, ingress_head
 from vsr.gateway.probes import PROBES, answer_probe
 from vsr.gateway.relay import is_short, pass_as_it_comes, pass_stream, pass_whole, replaced
 from vsr.gateway.request_scope import RequestScope
-from vsr.gateway.writer import MESSAGES, render_error
+from vsr.gateway.writer import render_error
 from vsr.headers import HeaderLine, LineFilter
 from vsr.network.port import NetworkError
 from vsr.resources.listener import Listener
@@ -30,7 +30,7 @@ from vsr.routing.generation import ActiveGeneration, Generation
 from vsr.routing.outcome import Cause, Outcome, Terminal
 from vsr.routing.plan import UNROUTED, Call, Plan
 from vsr.routing.ports import Admission, AdmitAll, Journal, UpstreamResponse
-from vsr.routing.request import Request
+from vsr.routing.request import MESSAGES_PATH, Request
 from vsr.routing.session import BodyMode
 from vsr.telemetry.access_log import AccessLine, AccessLog
 
@@ -196,7 +196,7 @@ class RequestRun(msgspec.Struct, eq=False):
         head = exchange.head
         removed: frozenset[bytes] = frozenset()
         if listener.api_keys:
-            is_anthropic = head.target.startswith(MESSAGES)
+            is_anthropic = head.target.startswith(MESSAGES_PATH)
             check_api_key(head.lines, listener.api_keys, is_anthropic=is_anthropic)
             removed = ANTHROPIC_CLIENT_KEYS if is_anthropic else CLIENT_KEYS
         body = await exchange.read_body(listener.max_body_bytes)
@@ -293,9 +293,11 @@ class RequestRun(msgspec.Struct, eq=False):
 
     def _tell_in_stream(self) -> None:
         """Send the event that the client's protocol has for a failure, if one fits in here."""
-        stream = None if self.plan is None else self.plan.session.stream
-        if stream is not None and not self.exchange.has_ended and (event := stream.break_off()):
-            self.exchange.try_write(event)
+        stream, exchange = None if self.plan is None else self.plan.session.stream, self.exchange
+        if stream is None or exchange.has_ended or exchange.is_behind:
+            return
+        if event := stream.break_off():
+            exchange.try_write(event)
 
     def _outcome(self) -> Outcome:
         exchange, error, plan = self.exchange, self.error, self.plan

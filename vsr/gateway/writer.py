@@ -5,12 +5,11 @@ from vsr.codec.error_body import openai_error
 from vsr.errors import InvalidRequest, UpstreamFailure, VsrError
 from vsr.headers import HeaderLine
 from vsr.http.h1_server import encode_head
+from vsr.routing.request import MESSAGES_PATH
 
 BAD_REQUEST = "bad_request"
 """Code of a request whose framing is broken, wherever in it that shows."""
 _JSON = (b"content-type", b"application/json")
-MESSAGES = b"/v1/messages"
-"""Where the Messages API begins."""
 _TEXT = (b"content-type", b"text/plain")
 
 
@@ -22,7 +21,7 @@ def render_error(error: VsrError, target: bytes) -> tuple[int, list[HeaderLine],
     """
     if isinstance(error, UpstreamFailure):
         return error.status, [_TEXT, *error.headers], str(error).encode()
-    is_anthropic = target.startswith(MESSAGES)
+    is_anthropic = target.startswith(MESSAGES_PATH)
     body = anthropic_error(error) if is_anthropic else openai_error(error)
     return error.status, [_JSON, *error.headers], body
 

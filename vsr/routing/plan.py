@@ -88,7 +88,10 @@ UNROUTED = Label()
 
 
 class Plan(msgspec.Struct):
-    """The result of the request phases; exactly one of `immediate` and `call` is set."""
+    """The result of the request phases: one of `immediate` and `call` is set.
+
+    `Engine.respond` sets `immediate` beside the call if the backend's answer cannot be passed on.
+    """
 
     session: Session
     settlement: Settlement

@@ -4,6 +4,8 @@ import msgspec
 
 from vsr.headers import Headers
 
+MESSAGES_PATH = b"/v1/messages"
+"""Where the Messages API begins, whose clients read errors of another form."""
 USER_KEY_HEADERS = frozenset(
     b"x-user-%b-key" % provider
     for provider in (
