@@ -14,6 +14,7 @@ from tests.demo.raw_client import AnswerEnd, ask, chat_body
 from tests.fakes.backend import start_backend
 from tests.fakes.router import RunningRouter, clusters_of, document_of, model_of, start_router
 from tests.faults.moments import request_of
+from tests.gateway.h2_running import connect
 from vsr.demo.faults import Fault
 from vsr.demo.script import Script
 from vsr.errors import BudgetExhausted, VsrError
@@ -366,3 +367,33 @@ async def test_version_may_change_between_two_requests_of_a_connection(
     assert (leases, is_unused_at_once) == (0, True)
     assert got.line(b"x-vsr-config-version") == b"2"
     assert await router.held(old, new) == (0, 0)
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+async def test_trouble_over_http2_ends_as_over_http1(
+    name: str,
+    nursery: trio.Nursery,
+    autojump_clock: trio.testing.MockClock,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As soon, with the same status, and a request behind it on the connection is served."""
+    caplog.set_level(logging.CRITICAL, "vsr.gateway")
+    trouble = TROUBLES[name]
+    stand = await _start(nursery, trouble, TROUBLES["none"])
+    client = await connect(nursery, stand.router)
+
+    got = await client.ask(trouble.body)
+    answered_at = trio.current_time()
+    await trio.sleep(max(0, trouble.at_s - answered_at) + 0.001)
+    held = await stand.router.held()
+    after = await client.ask(BODY)
+
+    assert (got.status, got.is_whole, got.reset) == (trouble.status, True, None)
+    assert answered_at <= trouble.at_s + 0.001
+    assert held == (0, 0)
+    assert (after.status, after.is_whole) == (200, True)
+    lines = await stand.router.log()
+    assert [(line["outcome"], line["cause"]) for line in lines] == [
+        (trouble.outcome, trouble.cause),
+        ("succeeded", None),
+    ]
