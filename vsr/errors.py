@@ -2,7 +2,7 @@
 
 VsrError
 |-- InvalidRequest, BodyTooLarge, RequestTimedOut    the client's request is at fault
-|-- Unauthenticated, ModelNotFound, EndpointNotFound, MethodNotAllowed
+|-- Unauthenticated, ProviderKeyMissing, ModelNotFound, EndpointNotFound, MethodNotAllowed
 |-- NotServing                            no configuration is active, or the process drains
 |-- NotAdmitted                           an admission limit is reached
 |-- RoutingFailed                         a phase failed or an effect could not be applied
@@ -84,6 +84,25 @@ class Unauthenticated(VsrError):
 
     def __init__(self) -> None:
         super().__init__("Unauthorized: missing or invalid API key")
+
+
+class ProviderKeyMissing(VsrError):
+    """Neither the request nor the configuration has the key that the model's provider asks for.
+
+    Source: the reference's credential chain, status and texts; `model` is named only where the
+    reference does.
+    """
+
+    status = 401
+    type = "authentication_error"
+    code = "provider_key_missing"
+
+    def __init__(self, model: str | None = None) -> None:
+        super().__init__(
+            "Authentication failed. Check your API key configuration."
+            if model is None
+            else f"Credential resolution failed for model {model}: no API key was found"
+        )
 
 
 class ModelNotFound(VsrError):

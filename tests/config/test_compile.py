@@ -6,8 +6,8 @@ import pytest
 
 from vsr.config.report import Report
 from vsr.config.source import check_bytes
-from vsr.resources.cluster import Cluster, Endpoint
-from vsr.resources.listener import Listener
+from vsr.resources.cluster import Cluster, Endpoint, UserKeys
+from vsr.resources.listener import Identity, Listener
 from vsr.resources.program import (
     Algorithm,
     And,
@@ -26,8 +26,10 @@ from vsr.resources.program import (
 from vsr.resources.reasoning import ReasoningTransport
 from vsr.resources.route import Route
 from vsr.resources.snapshot import Settings, Snapshot
+from vsr.routing.request import USER_KEY_HEADERS
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "config" / "accepted"
+IDENTITY = Identity(frozenset({b"x-authz-user-id", b"x-authz-user-groups"}))
 ENVIRON = {"BACKEND_KEY": "canary-backend", "CLIENT_KEY": "canary-two", "PUBLIC_PORT": "8801"}
 
 
@@ -48,7 +50,7 @@ def test_minimal_document_gives_the_defaults() -> None:
 
     assert snapshot == Snapshot(
         hash=snapshot.hash,
-        listeners=(Listener("listener_0", "0.0.0.0", 8899, 300.0),),
+        listeners=(Listener("listener_0", "0.0.0.0", 8899, 300.0, identity=IDENTITY),),
         clusters=(
             Cluster(
                 name="chat",
@@ -62,7 +64,7 @@ def test_minimal_document_gives_the_defaults() -> None:
             Route("auto", "default", is_listed=False),
             Route("MoM", "default", is_listed=False),
         ),
-        settings=Settings(default_model="chat"),
+        settings=Settings(default_model="chat", key_headers=USER_KEY_HEADERS),
     )
 
 
@@ -76,8 +78,9 @@ def test_listeners_keep_their_settings() -> None:
             timeout_s=90.0,
             api_keys=(b"canary-client-one", b"canary-two"),
             max_body_bytes=1_048_576,
+            identity=IDENTITY,
         ),
-        Listener("internal", "::1", 8802, 300.0),
+        Listener("internal", "::1", 8802, 300.0, identity=IDENTITY),
     )
 
 
@@ -141,7 +144,9 @@ def test_authored_automatic_names_replace_the_default_ones() -> None:
     snapshot = compiled("routing.yaml")
 
     assert snapshot.routes == (Route("house/auto", "default"),)
-    assert snapshot.settings == Settings(default_model="small", list_configured_models=True)
+    assert snapshot.settings == Settings(
+        default_model="small", list_configured_models=True, key_headers=USER_KEY_HEADERS
+    )
 
 
 def test_empty_list_of_automatic_names_disables_them() -> None:
@@ -177,7 +182,7 @@ def test_provider_fills_in_address_and_credential() -> None:
         credential=(b"authorization", b"Bearer canary-backend"),
         provider="openai",
         reasoning_transport=ReasoningTransport.TOP_LEVEL_EFFORT,
-        injection_header=b"x-user-openai-key",
+        user_keys=UserKeys((b"x-user-openai-key",), b"authorization", b"Bearer "),
     )
 
 

@@ -6,7 +6,7 @@ from vsr.config.backend import resolve_backend
 from vsr.config.document.providers import BackendRef
 from vsr.config.report import Report
 from vsr.config.source import Checked, check_bytes
-from vsr.resources.cluster import ApiFormat, Cluster, Pricing
+from vsr.resources.cluster import ApiFormat, Cluster, Pricing, UserKeys
 from vsr.resources.listener import ListenerTls
 from vsr.resources.plugin import (
     FastResponse,
@@ -135,7 +135,7 @@ def test_messages_backend_is_called_in_its_own_protocol() -> None:
     assert claude.api_format is ApiFormat.ANTHROPIC
     assert claude.chat_path == "/v1/messages"
     assert claude.credential == (b"x-api-key", b"canary-claude")
-    assert claude.injection_header == b"x-user-anthropic-key"
+    assert claude.user_keys == UserKeys((b"x-user-anthropic-key",), b"x-api-key", b"")
     assert claude.reasoning_transport is ReasoningTransport.OUTPUT_CONFIG_EFFORT
 
 

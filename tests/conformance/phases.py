@@ -13,6 +13,7 @@ from tests.fakes.graph import FakeTasks
 from vsr.codec.sse import SseDecoder
 from vsr.compose import Parts, build_generation
 from vsr.config.report import Report
+from vsr.config.serving import Gateway
 from vsr.config.source import check_bytes
 from vsr.errors import ConfigRejected
 from vsr.headers import Headers
@@ -48,7 +49,7 @@ async def run_case(name: str, case: Fields) -> PhaseResult:
     """Return what a case comes to."""
     document = yaml.safe_dump(_served(case["config"])).encode()
     try:
-        snapshot = check_bytes(document, {}, Report(name)).snapshot
+        snapshot = check_bytes(document, {}, Report(name), gateway=Gateway.EXTPROC).snapshot
         engine = build_generation(Parts.default(MemoryNetwork()), snapshot, 1).engine
     except ConfigRejected as error:
         return PhaseResult(name, refusal=str(error.problems[0]))

@@ -19,6 +19,7 @@ from tests.engine.wired import (
     whole,
     wire,
 )
+from vsr.headers import HeaderLine
 
 CLAUDE_ALL = "{decisions: [{name: all, modelRefs: [{model: claude}], plugins: [%s]}]}"
 PROMPT = "{type: system_prompt, configuration: {system_prompt: Be kind., mode: %s}}"
@@ -322,3 +323,31 @@ async def test_answer_of_the_same_protocol_passes_byte_for_byte(
     assert (got.status, got.body) == (200, odd)
     line = await wired.last_log()
     assert (line["prompt_tokens"], line["completion_tokens"]) == (None, None)
+
+
+@pytest.mark.parametrize("pair", [OPENAI_TO_ANTHROPIC, ANTHROPIC_TO_OPENAI, ANTHROPIC])
+@pytest.mark.parametrize(
+    ("sent", "got"),
+    [
+        ([], b"application/json"),
+        ([(b"content-type", b"application/x-www-form-urlencoded")], b"application/json"),
+        (
+            [(b"content-type", b"Application/JSON; charset=utf-8")],
+            b"Application/JSON; charset=utf-8",
+        ),
+    ],
+)
+async def test_body_of_the_routers_making_is_called_json(
+    pair: Pair,
+    sent: list[HeaderLine],
+    got: bytes,
+    nursery: trio.Nursery,
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Whatever the client called its own; curl's default is a form."""
+    wired = await wire(nursery)
+
+    await wired.ask(pair, lines=sent)
+
+    [(head, _)] = wired.backend(pair).seen
+    assert [value for name, value in head.lines if name == b"content-type"] == [got]

@@ -10,7 +10,7 @@ NOT_SERVED_KEYS: Mapping[str, frozenset[str]] = {
     cls: frozenset(keys.split())
     for cls, keys in {
         "Document": "setup",
-        "Listener": "identity models systemone",
+        "Listener": "models systemone",
         "ProviderModel": "catalog",
         "Reliability": """
             consecutive_5xx first_byte_timeout health_check_path per_try_timeout
@@ -29,7 +29,7 @@ NOT_SERVED_KEYS: Mapping[str, frozenset[str]] = {
         "LooperConfig": "flow fusion remom",
         "RouterSettings": "fallback learning streamed_body",
         "Services": """
-            api authz management_api observability ratelimit response_api router_replay
+            api management_api observability ratelimit response_api router_replay
             startup_status""",
         "Stores": "memory response_cache vector_store",
     }.items()

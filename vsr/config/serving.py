@@ -46,6 +46,8 @@ def check_serving(
                 report.add(place, what, mend="serve with --gateway standalone or remove it")
             _check_key(owner, key, plan, place, report)
     _check_backends(document, environ, report)
+    if gateway is Gateway.STANDALONE:
+        _check_trust(document, report)
     if not document.providers.models:
         _check_references(document, report)
 
@@ -145,6 +147,19 @@ def _check_backends(document: Document, environ: Mapping[str, str], report: Repo
                 report.add(place, what, why, "set it before loading")
             else:
                 check_key(environ[variable], place, report)
+
+
+def _check_trust(document: Document, report: Report) -> None:
+    """Users' keys are taken from headers, so somebody must be trusted to set them."""
+    authz = document.global_.services.authz
+    listeners = document.listeners or ()
+    if authz is None or not authz.providers:
+        return
+    if any(each.identity is not None and each.identity.trust_headers for each in listeners):
+        return
+    why = "no listener trusts what an authenticator in front of it says"
+    mend = "set identity.trust_headers on a listener, or serve with --gateway extproc"
+    report.add(("global", "services", "authz", "providers"), "is of no use here", why, mend)
 
 
 def _check_references(document: Document, report: Report) -> None:

@@ -21,7 +21,7 @@ from vsr.routing.effect import (
 )
 from vsr.routing.plan import UNROUTED, Answer, Call, Label, Plan, Settlement
 from vsr.routing.ports import Tasks
-from vsr.routing.request import Request
+from vsr.routing.request import USER_KEY_HEADERS, Request
 from vsr.routing.session import BodyMode
 
 _ROUTE_KEY = b"x-selected-model"
@@ -89,7 +89,12 @@ def compile_engine(
         ConfigRejected: it asks for what there is not, or for what can't be done.
     """
     keystone = Keystone(version)
-    workshop = Workshop(keystone, extensions.plugins, snapshot.settings.default_reasoning_effort)
+    workshop = Workshop(
+        keystone,
+        extensions.plugins,
+        snapshot.settings.default_reasoning_effort,
+        USER_KEY_HEADERS | snapshot.settings.key_headers,
+    )
     return RoutingEngine(
         compile_settings(
             keystone=keystone,

@@ -13,11 +13,12 @@ from vsr.codec.envelope import open_envelope
 from vsr.codec.stream_usage import demand_usage
 from vsr.engine.endpoints import Endpoint, Protocol
 from vsr.engine.target import ANTHROPIC_VERSION, Target
-from vsr.routing.effect import Effect
+from vsr.routing.effect import Effect, HeaderEdit
 from vsr.routing.request import Request
 
 _USAGE: Changes = {"stream_options": b'{"include_usage":true}'}
 _BETA = b"anthropic-beta"
+_JSON = HeaderEdit(b"content-type", b"application/json")
 
 
 class Outgoing(msgspec.Struct, gc=False):
@@ -113,7 +114,12 @@ def _translated(request: Request, chat: ChatRequest) -> ChatTranslation:
 
 
 def _rewritten(target: Target, request: Request, body: bytes) -> Effect:
-    effects = target.requests
-    if target.protocol is Protocol.ANTHROPIC and ANTHROPIC_VERSION in request.headers:
-        effects = target.versioned_requests
-    return effects.rewritten.completed(b"%d" % len(body), body=body)
+    fields = request.headers.first_values()
+    is_versioned = target.protocol is Protocol.ANTHROPIC and ANTHROPIC_VERSION in fields
+    effects = target.versioned_requests if is_versioned else target.requests
+    effect = effects.rewritten.completed(b"%d" % len(body), body=body)
+    if b"json" in fields.get(b"content-type", b"").lower():
+        return effect
+    # The body is our own; whatever the client called its body, this one is JSON.
+    edits = (*effect.edits, _JSON)
+    return Effect(effect.removes, edits, body, effect.clear_route_cache, last=effect.last)

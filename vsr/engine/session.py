@@ -32,6 +32,7 @@ from vsr.engine.response_phase import (
     with_warnings,
 )
 from vsr.engine.target import DIAGNOSTIC_HEADERS, Keystone, Target
+from vsr.engine.user_key import find_key, with_key
 from vsr.errors import AnswerNotTranslatable, InvalidRequest, VsrError
 from vsr.graph.budget import Budget
 from vsr.graph.compile import CompiledGraph
@@ -189,7 +190,11 @@ class RoutingSession(msgspec.Struct):
                 return self._answer(chat, self.target)
             if chat.is_streaming and self.target.chain.answer_edits:
                 raise InvalidRequest(_NO_STREAM, code="stream_not_possible", param="stream")
+            keys = self.target.user_keys
+            key = None if keys is None else find_key(self.target, keys, self.request.headers)
             self._outgoing = dispatch(endpoint, self.request, chat, self.target)
+            if key is not None:
+                self._outgoing.effect = with_key(self._outgoing.effect, key)
             await self.hand_out(self.target.alias)
         except VsrError as error:
             return self._refuse(error)

@@ -11,7 +11,7 @@ from vsr.engine.plugins.chain import PluginChain, compile_chain
 from vsr.engine.plugins.plugin import Plugin, Site
 from vsr.engine.plugins.reasoning import ref_reasoning
 from vsr.registry import Registry
-from vsr.resources.cluster import ApiFormat, Cluster
+from vsr.resources.cluster import ApiFormat, Cluster, UserKeys
 from vsr.resources.plugin import SystemPrompt
 from vsr.resources.program import Decision, ModelRef
 from vsr.routing.effect import Effect, HeaderEdit
@@ -96,6 +96,8 @@ class Target:
     model_json: bytes
     """The model name that the backend is asked for, as a JSON string."""
     chain: PluginChain
+    user_keys: UserKeys | None
+    """None: nobody is asked for a key of their own."""
     is_plain: bool
     """Whether nothing of a request's body is changed but the model's name."""
     has_system_prompt: bool
@@ -115,6 +117,8 @@ class Workshop:
     keystone: Keystone
     plugins: Registry[Plugin]
     default_effort: str | None = None
+    key_headers: frozenset[bytes] = USER_KEY_HEADERS
+    """Request headers that may hold users' provider keys."""
 
     def concrete(self, cluster: Cluster, *, adapter: str | None = None) -> Target:
         """Return the target of a model that a client names, or of an adapter of it.
@@ -175,10 +179,11 @@ class Workshop:
             protocol=protocol,
             model_json=msgspec.json.encode(model),
             chain=chain,
+            user_keys=cluster.user_keys,
             is_plain=not (chain.params or chain.body),
             has_system_prompt=has_system_prompt,
-            requests=_requests(cluster, chain, adds_version=protocol is Protocol.ANTHROPIC),
-            versioned_requests=_requests(cluster, chain, adds_version=False),
+            requests=self._requests(cluster, chain, adds_version=protocol is Protocol.ANTHROPIC),
+            versioned_requests=self._requests(cluster, chain, adds_version=False),
             replies={
                 client: self._replies(cluster.name, choice, client, protocol) for client in Protocol
             },
@@ -207,21 +212,23 @@ class Workshop:
             streamed=Effect(removed | {_LENGTH}, edits, stream_response=True, last=_LATENCY),
         )
 
-
-def _requests(cluster: Cluster, chain: PluginChain, *, adds_version: bool) -> RequestEffects:
-    lines = list(cluster.route_headers)
-    if cluster.credential is not None:
-        lines.append(cluster.credential)
-    if adds_version and ANTHROPIC_VERSION not in dict(lines):
-        lines.append((ANTHROPIC_VERSION, _DEFAULT_VERSION))
-    lines.append((b"x-selected-model", cluster.name.encode()))
-    lines.append((b":path", cluster.chat_path.encode()))
-    edits = (*(HeaderEdit(name, value) for name, value in lines), *chain.edits)
-    removes = USER_KEY_HEADERS | chain.removes
-    return RequestEffects(
-        as_it_is=Effect(removes, edits, clear_route_cache=True),
-        rewritten=Effect(removes | {_LENGTH}, edits, clear_route_cache=True, last=(_LENGTH, b"")),
-    )
+    def _requests(
+        self, cluster: Cluster, chain: PluginChain, *, adds_version: bool
+    ) -> RequestEffects:
+        lines = list(cluster.route_headers)
+        if cluster.credential is not None:
+            lines.append(cluster.credential)
+        if adds_version and ANTHROPIC_VERSION not in dict(lines):
+            lines.append((ANTHROPIC_VERSION, _DEFAULT_VERSION))
+        lines.append((b"x-selected-model", cluster.name.encode()))
+        lines.append((b":path", cluster.chat_path.encode()))
+        edits = (*(HeaderEdit(name, value) for name, value in lines), *chain.edits)
+        removes = self.key_headers | chain.removes
+        whole = removes | {_LENGTH}
+        return RequestEffects(
+            as_it_is=Effect(removes, edits, clear_route_cache=True),
+            rewritten=Effect(whole, edits, clear_route_cache=True, last=(_LENGTH, b"")),
+        )
 
 
 def _protocol_edits(client: Protocol, upstream: Protocol) -> tuple[HeaderEdit, ...]:

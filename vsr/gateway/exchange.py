@@ -33,6 +33,11 @@ class Exchange(Protocol):
         ...
 
     @property
+    def peer(self) -> str:
+        """Return the client's IP address, empty when unknown."""
+        ...
+
+    @property
     def protocol(self) -> str:
         """Return the protocol as access logs name it."""
         ...

@@ -56,6 +56,11 @@ class H1Exchange(msgspec.Struct, eq=False):
         return self._state.scheme
 
     @property
+    def peer(self) -> str:
+        """Return the client's IP address, empty when unknown."""
+        return self._connection.peer
+
+    @property
     def protocol(self) -> str:
         """Return the protocol as access logs name it."""
         return "HTTP/1.0" if self.head.is_http_1_0 else "HTTP/1.1"

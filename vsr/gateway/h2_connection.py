@@ -64,6 +64,7 @@ class H2Connection:
         self.http = ServerConnection()
         self._first = first
         self.scheme = state.scheme
+        self.peer = connection.peer
         self.state = state
         self.timers = state.timers
         self.idle_s = state.idle_s

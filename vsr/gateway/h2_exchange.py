@@ -34,6 +34,7 @@ class Carrier(Protocol):
     http: ServerConnection
     output: Output
     scheme: bytes
+    peer: str
     idle_s: float
     timers: LazyTimers
 
@@ -81,6 +82,7 @@ class H2Exchange:
         self.stream_id = stream_id
         self.head = head
         self.scheme = owner.scheme
+        self.peer = owner.peer
         self.now = owner.now
         self.life = trio.CancelScope()
         self._is_whole = has_ended

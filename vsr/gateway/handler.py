@@ -17,12 +17,12 @@ from vsr.errors import (
 )
 from vsr.gateway.auth import check_api_key
 from vsr.gateway.exchange import Exchange
-from vsr.gateway.ingress import ANTHROPIC_CLIENT_KEYS, CLIENT_KEYS, ingress_headers, usual_filter
+from vsr.gateway.ingress import ANTHROPIC_CLIENT_KEYS, CLIENT_KEYS, IngressRules, ingress_headers
 from vsr.gateway.probes import PROBES, answer_probe
 from vsr.gateway.relay import is_short, pass_as_it_comes, pass_stream, pass_whole, replaced
 from vsr.gateway.request_scope import RequestScope
 from vsr.gateway.writer import render_error
-from vsr.headers import HeaderLine, LineFilter
+from vsr.headers import HeaderLine
 from vsr.network.port import NetworkError
 from vsr.resources.listener import Listener
 from vsr.routing.effect import render_immediate
@@ -48,8 +48,15 @@ class Gateway:
     access_log: AccessLog
     admission: Admission = attrs.field(factory=AdmitAll)
     is_draining: bool = False
-    usual: LineFilter = attrs.field(factory=usual_filter)
-    """Of the headers that routing sees."""
+    _rules: dict[str, IngressRules] = attrs.field(factory=dict, init=False)
+    """By listener."""
+
+    def rules_for(self, listener: Listener) -> IngressRules:
+        """Return which headers of the listener's clients routing sees."""
+        rules = self._rules.get(listener.name)
+        if rules is None or rules.identity is not listener.identity:
+            rules = self._rules[listener.name] = IngressRules(listener.identity)
+        return rules
 
     def handler_for(self, listener: Listener) -> "ListenerHandler":
         """Return the handler of one listener's connections."""
@@ -201,7 +208,11 @@ class RequestRun(msgspec.Struct, eq=False):
             removed = ANTHROPIC_CLIENT_KEYS if is_anthropic else CLIENT_KEYS
         body = await exchange.read_body(listener.max_body_bytes)
         headers, request_id = ingress_headers(
-            head, exchange.scheme, removed=removed, usual=self.gateway.usual
+            head,
+            exchange.scheme,
+            self.gateway.rules_for(listener),
+            removed=removed,
+            peer=exchange.peer,
         )
         self.request = request = Request(
             head.method,

@@ -4,8 +4,11 @@ import random
 from itertools import count
 from operator import itemgetter
 
+import attrs
+
 from vsr.headers import Headers, LineFilter
 from vsr.http.framing import HOP_BY_HOP, RequestHead
+from vsr.resources.listener import Identity
 
 _PROXY_CONTROL = frozenset(
     b"x-envoy-" + name
@@ -59,28 +62,57 @@ _id_counter = count(random.getrandbits(40))
 _by_name = itemgetter(0)
 
 
-def usual_filter() -> LineFilter:
-    """Return the filter of requests that nominate no further fields for this hop."""
-    return LineFilter(_STRIPPED, _IDENTITY)
+@attrs.define(eq=False)
+class IngressRules:
+    """Which fields of a client's head are dropped on one listener."""
+
+    identity: Identity
+    _filters: dict[bool, LineFilter] = attrs.field(factory=dict, init=False)
+    """Of requests that nominate no further fields for this hop, by whether the peer is trusted."""
+
+    def filter_for(self, head: RequestHead, removed: frozenset[bytes], peer: str) -> LineFilter:
+        """Return the filter of one request; see `ingress_headers`."""
+        is_trusted = self.identity.is_trusted and self.identity.trusts(peer)
+        if removed or head.dropped is not HOP_BY_HOP:
+            return self._filter(removed | head.dropped, is_trusted=is_trusted)
+        found = self._filters.get(is_trusted)
+        if found is None:
+            found = self._filters[is_trusted] = self._filter(HOP_BY_HOP, is_trusted=is_trusted)
+        return found
+
+    def _filter(self, further: frozenset[bytes], *, is_trusted: bool) -> LineFilter:
+        if is_trusted:
+            return LineFilter(_STRIPPED | further)
+        return LineFilter(_STRIPPED | further | self.identity.header_names, _IDENTITY)
+
+
+ANYWHERE = IngressRules(Identity())
+"""Of a listener that trusts nobody."""
 
 
 def ingress_headers(
     head: RequestHead,
     scheme: bytes,
+    rules: IngressRules = ANYWHERE,
     *,
     removed: frozenset[bytes] = frozenset(),
-    usual: LineFilter | None = None,
+    peer: str = "",
 ) -> tuple[Headers, bytes]:
     """Return the header list of a request, sorted by name, and its id.
 
-    Internal, proxy-control and identity fields are gone, whoever sent them; `removed` are further
-    names to drop. `x-forwarded-proto` and `x-request-id` are added when absent. `usual` is a
-    `usual_filter` kept from request to request.
+    Internal and proxy-control fields are gone, whoever sent them, and identity fields unless the
+    listener trusts the peer. `x-forwarded-proto` and `x-request-id` are added when absent.
+
+    Args:
+        head: of the request.
+        scheme: `http` or `https`.
+        rules: of the listener, kept from request to request.
+        removed: further names to drop.
+        peer: IP address of the TCP peer.
+
     Source: the reference's ingress rules.
     """
-    if usual is None or removed or head.dropped is not HOP_BY_HOP:
-        usual = LineFilter(_STRIPPED | removed | head.dropped, _IDENTITY)
-    kept = usual.kept(head.lines)
+    kept = rules.filter_for(head, removed, peer).kept(head.lines)
     kept.sort(key=_by_name)
     fields = head.fields
     if b"x-forwarded-proto" not in fields:

@@ -65,6 +65,20 @@ class Endpoint:
 
 
 @attrs.frozen
+class UserKeys:
+    """How a call comes by a user's own key for the provider, which goes before the cluster's."""
+
+    asked: tuple[bytes, ...]
+    """Request headers that may hold it, in lower case; the first one that is there wins."""
+    header: bytes
+    """Header that the backend reads it from, in lower case."""
+    prefix: bytes
+    """What stands before it there, with its blank; may be empty."""
+    is_required: bool = False
+    """Whether a call that has no key otherwise is refused."""
+
+
+@attrs.frozen
 class Cluster:
     """All backends of one provider model: one alias, one wire protocol, one policy."""
 
@@ -97,8 +111,8 @@ class Cluster:
     reasoning: ReasoningFamily | None = None
     reasoning_transport: ReasoningTransport = ReasoningTransport.CHAT_TEMPLATE_KWARGS
     pricing: Pricing | None = None
-    injection_header: bytes | None = None
-    """Request header by which a trusted authenticator hands over the user's own key."""
+    user_keys: UserKeys | None = None
+    """None: users have none for it, and a call needs no more than `credential`."""
     context_window_tokens: int | None = None
     max_output_tokens: int | None = None
 

@@ -1,6 +1,10 @@
 """Resource `listener`: one client-facing socket and what it accepts."""
 
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
+
 import attrs
+
+Network = IPv4Network | IPv6Network
 
 
 @attrs.frozen
@@ -10,6 +14,35 @@ class ListenerTls:
     cert_file: str
     """As authored; a relative path is relative to the document's folder."""
     key_file: str
+
+
+@attrs.frozen
+class Identity:
+    """Whose identity headers a listener keeps: what an authenticator in front of it says."""
+
+    header_names: frozenset[bytes] = frozenset()
+    """Lower-case names besides `x-authz-*` that say who calls."""
+    is_trusted: bool = False
+    """Whether any peer is believed."""
+    networks: tuple[Network, ...] = ()
+    """Of the peers that are believed; empty means every peer."""
+
+    def trusts(self, peer: str) -> bool:
+        """Return whether what `peer` says of the caller is kept.
+
+        Args:
+            peer: IP address of the TCP peer; an IPv4 address may come as IPv6, and is looked at
+                without its mapping. An address that cannot be read is not trusted.
+        """
+        if not self.is_trusted or not self.networks:
+            return self.is_trusted
+        try:
+            address = ip_address(peer)
+        except ValueError:
+            return False
+        if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+            address = address.ipv4_mapped
+        return any(address in network for network in self.networks)
 
 
 @attrs.frozen
@@ -30,6 +63,7 @@ class Listener:
     """Open client connections; further ones wait in the accept queue. Source: as above."""
     tls: ListenerTls | None = None
     """None means clear text."""
+    identity: Identity = Identity()
 
     @property
     def connection_idle_s(self) -> float:

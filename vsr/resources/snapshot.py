@@ -18,6 +18,8 @@ class Settings:
     """Whether `/v1/models` also lists the aliases of `providers.models`."""
     default_reasoning_effort: str | None = None
     """Effort when reasoning is on and the candidate names none."""
+    key_headers: frozenset[bytes] = frozenset()
+    """Request headers that may hold users' provider keys; they never travel on."""
     may_skip_processing: bool = False
     """Whether a client's header may take its request past the Router's work."""
 

@@ -23,6 +23,8 @@ USER_KEY_HEADERS = frozenset(
 
 Source: the reference's parity records, removal list of the request-body phase.
 """
+CREDENTIALS = frozenset({b"authorization", b"api-key", b"x-api-key"})
+"""Where clients and Routers put keys."""
 
 
 class Principal(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from vsr.resources.cluster import Cluster
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.plan import Call
 from vsr.routing.ports import Journal
-from vsr.routing.request import USER_KEY_HEADERS
+from vsr.routing.request import CREDENTIALS, USER_KEY_HEADERS
 from vsr.upstream.attempt import Response, WireRequest, try_endpoint
 from vsr.upstream.dialer import DomainDialer, SecurityDomain
 from vsr.upstream.policy.balancer import RoundRobin
@@ -34,13 +34,18 @@ _DROPPED = (
         b"x-vsr-looper-iteration",
         b"x-authz-user-id",
         b"x-authz-user-groups",
+        b"x-authz-team-id",
+        b"x-authz-tenant-id",
     }
 )
-"""What never reaches a backend as the client sent it. Source: the reference's upstream layer."""
+"""What never reaches a backend as the client sent it.
+
+Source: the reference's upstream layer, which lets team and tenant pass; who calls is no backend's
+business, so here they don't.
+"""
 
 _ROUTE_KEY = b"x-selected-model"
 """The core sets it on every call that it routes."""
-_CREDENTIALS = frozenset({b"authorization", b"api-key", b"x-api-key"})
 
 
 @attrs.define(eq=False)
@@ -106,7 +111,7 @@ class RuntimeCluster:
             lines = [
                 line
                 for line in lines
-                if line[0] not in self.dropped or (line[0] in own and line[0] in _CREDENTIALS)
+                if line[0] not in self.dropped or (line[0] in own and line[0] in CREDENTIALS)
             ]
         return WireRequest(call.method, target, lines, call.body)
 
@@ -122,13 +127,14 @@ class Clusters:
         tls_context: Callable[[], ssl.SSLContext],
     ) -> None:
         self._pools: dict[SecurityDomain, Pool] = {}
+        dropped = _DROPPED | snapshot.settings.key_headers | _identity_headers(snapshot)
         self._by_name: Mapping[bytes, RuntimeCluster] = {
             cluster.name.encode(): RuntimeCluster(
                 cluster,
                 self._pool_for(SecurityDomain.of(cluster), network, tls_context),
                 RoundRobin(cluster.endpoints, rng),
-                _dropped(cluster),
-                _dropped(cluster) | _own_names(cluster),
+                _dropped(cluster, dropped),
+                _dropped(cluster, dropped) | _own_names(cluster),
                 cluster.name.encode(),
             )
             for cluster in snapshot.clusters
@@ -169,13 +175,18 @@ class Clusters:
         return pool
 
 
-def _dropped(cluster: Cluster) -> frozenset[bytes]:
+def _identity_headers(snapshot: Snapshot) -> frozenset[bytes]:
+    names = (listener.identity.header_names for listener in snapshot.listeners)
+    return frozenset().union(*names)
+
+
+def _dropped(cluster: Cluster, always: frozenset[bytes]) -> frozenset[bytes]:
     """Return the fields that this cluster's backends don't get as the client sent them.
 
     A backend that we authenticate to gets no credential but ours: a client's key for one provider
     must not reach another.
     """
-    return _DROPPED if cluster.credential is None else _DROPPED | _CREDENTIALS
+    return always if cluster.credential is None else always | CREDENTIALS
 
 
 def _own_names(cluster: Cluster) -> frozenset[bytes]:

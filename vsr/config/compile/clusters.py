@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from vsr.config.backend import Backend, backend_name, resolve_backend, wire_protocol
+from vsr.config.compile.credentials import CredentialChain, credential_chain
 from vsr.config.document.model_cards import ModelCard
 from vsr.config.document.providers import BackendRef, ProviderModel
 from vsr.config.document.providers import Pricing as AuthoredPricing
 from vsr.config.document.root import Document
-from vsr.config.providers import INJECTION_HEADERS, REASONING_TRANSPORTS
+from vsr.config.providers import REASONING_TRANSPORTS
 from vsr.config.quantities import parse_duration_s
 from vsr.config.reasoning import family_of
 from vsr.resources.cluster import ApiFormat, Cluster, Endpoint, Pricing
@@ -17,20 +18,23 @@ from vsr.resources.reasoning import ReasoningTransport
 def compile_clusters(document: Document, environ: Mapping[str, str]) -> tuple[Cluster, ...]:
     """Return a cluster for every model that has backends, in authored order."""
     cards = {card.name: card for card in document.routing.modelCards}
+    chain = credential_chain(document)
     return tuple(
-        _cluster(model, cards.get(model.name, ModelCard()), environ)
+        _cluster(model, cards.get(model.name, ModelCard()), chain, environ)
         for model in document.providers.models
         if model.backend_refs
     )
 
 
-def _cluster(model: ProviderModel, card: ModelCard, environ: Mapping[str, str]) -> Cluster:
+def _cluster(
+    model: ProviderModel, card: ModelCard, chain: CredentialChain, environ: Mapping[str, str]
+) -> Cluster:
     protocol = wire_protocol(model)
     backends = [resolve_backend(ref, protocol) for ref in model.backend_refs]
     # All backends of a model are alike but for their address and weight.
     first = backends[0]
     reliability = model.reliability
-    injection = INJECTION_HEADERS.get(first.provider)
+    credential = chain.credential(first, _key(first, environ))
     return Cluster(
         name=model.name,
         endpoints=_endpoints(model.backend_refs, backends),
@@ -38,7 +42,7 @@ def _cluster(model: ProviderModel, card: ModelCard, environ: Mapping[str, str]) 
         chat_path=first.path,
         base_path=first.address.base_path,
         route_headers=tuple((name.encode(), value.encode()) for name, value in first.headers),
-        credential=_credential(first, environ),
+        credential=credential,
         connect_timeout_s=parse_duration_s(reliability.connect_timeout),
         total_timeout_s=_optional_s(reliability.total_timeout),
         idle_timeout_s=_optional_s(reliability.idle_timeout),
@@ -51,7 +55,7 @@ def _cluster(model: ProviderModel, card: ModelCard, environ: Mapping[str, str]) 
             first.provider, ReasoningTransport.CHAT_TEMPLATE_KWARGS
         ),
         pricing=_pricing(model.pricing),
-        injection_header=injection.encode() if injection else None,
+        user_keys=chain.user_keys(first, has_credential=credential is not None),
         context_window_tokens=card.context_window_size,
         max_output_tokens=card.max_output_tokens,
     )
@@ -91,13 +95,11 @@ def _pricing(pricing: AuthoredPricing | None) -> Pricing | None:
     )
 
 
-def _credential(backend: Backend, environ: Mapping[str, str]) -> tuple[bytes, bytes] | None:
+def _key(backend: Backend, environ: Mapping[str, str]) -> str | None:
     inline, variable = backend.credential_source
-    if backend.auth_header is None or (inline is None and variable is None):
-        return None
-    key = inline if inline is not None else environ[variable or ""]
-    value = f"{backend.auth_prefix} {key}" if backend.auth_prefix else key
-    return backend.auth_header.encode(), value.encode()
+    if inline is None and variable is not None:
+        return environ[variable]
+    return inline
 
 
 def _optional_s(text: str | None) -> float | None:

@@ -1,18 +1,24 @@
 """The snapshot of a document: listeners, routes and settings; clusters and programs beside."""
 
+import ipaddress
 from collections.abc import Iterator, Mapping
 
 from vsr.config.compile.clusters import compile_clusters
+from vsr.config.compile.credentials import credential_chain
 from vsr.config.compile.programs import compile_programs
 from vsr.config.document import listeners as authored
 from vsr.config.document.root import Document
+from vsr.config.document.services import AuthzConfig
 from vsr.config.names import DEFAULT_RECIPE, PUBLISHED_AUTO_NAME, auto_names, looper_names
 from vsr.config.quantities import parse_duration_s
-from vsr.resources.listener import Listener, ListenerTls
+from vsr.resources.listener import Identity, Listener, ListenerTls, Network
 from vsr.resources.route import Route
 from vsr.resources.snapshot import Settings, Snapshot
 
 DEFAULT_LISTENERS = (authored.Listener(name="listener_0", address="0.0.0.0", port=8899),)  # noqa: S104  # the reference's listener of a document without any
+
+_MAPPED_BITS = 96
+"""What stands before an IPv4 address that is mapped into IPv6. Source: RFC 4291, 2.5.5.2."""
 
 
 def compile_snapshot(document: Document, *, sha256: str, environ: Mapping[str, str]) -> Snapshot:
@@ -26,9 +32,10 @@ def compile_snapshot(document: Document, *, sha256: str, environ: Mapping[str, s
     listeners = DEFAULT_LISTENERS if document.listeners is None else document.listeners
     router = document.global_.router
     defaults = document.providers.defaults
+    identity_headers = _identity_headers(document)
     return Snapshot(
         hash=sha256,
-        listeners=tuple(_listener(each) for each in listeners),
+        listeners=tuple(_listener(each, identity_headers) for each in listeners),
         clusters=compile_clusters(document, environ),
         programs=compile_programs(document),
         routes=tuple(_routes(document)),
@@ -36,6 +43,7 @@ def compile_snapshot(document: Document, *, sha256: str, environ: Mapping[str, s
             default_model=defaults.model,
             list_configured_models=router.include_config_models_in_list,
             default_reasoning_effort=(defaults.reasoning_effort or "").strip() or None,
+            key_headers=credential_chain(document).header_names,
             may_skip_processing=router.skip_processing.enabled,
         ),
     )
@@ -58,8 +66,14 @@ def _routes(document: Document) -> Iterator[Route]:
         yield Route(name, DEFAULT_RECIPE, algorithm=algorithm)
 
 
-def _listener(listener: authored.Listener) -> Listener:
-    tls = listener.tls
+def _identity_headers(document: Document) -> frozenset[bytes]:
+    authz = document.global_.services.authz or AuthzConfig()
+    names = (authz.identity.user_id_header, authz.identity.user_groups_header)
+    return frozenset(name.strip().lower().encode() for name in names)
+
+
+def _listener(listener: authored.Listener, identity_headers: frozenset[bytes]) -> Listener:
+    tls, identity = listener.tls, listener.identity or authored.ListenerIdentity()
     return Listener(
         name=listener.name,
         address=listener.address,
@@ -69,4 +83,19 @@ def _listener(listener: authored.Listener) -> Listener:
         max_body_bytes=listener.max_body_bytes,
         max_connections=listener.max_connections,
         tls=None if tls is None else ListenerTls(tls.cert_file, tls.key_file),
+        identity=Identity(
+            header_names=identity_headers,
+            is_trusted=identity.trust_headers,
+            networks=tuple(_network(each) for each in identity.trusted_peers),
+        ),
     )
+
+
+def _network(text: str) -> Network:
+    """Return a network as `Identity` compares it: one of mapped IPv4 addresses becomes IPv4."""
+    network = ipaddress.ip_network(text, strict=False)
+    if isinstance(network, ipaddress.IPv6Network) and network.prefixlen >= _MAPPED_BITS:
+        mapped = network.network_address.ipv4_mapped
+        if mapped is not None:
+            return ipaddress.IPv4Network((mapped, network.prefixlen - _MAPPED_BITS))
+    return network

@@ -3,18 +3,20 @@
 from collections.abc import Mapping
 
 from vsr.config.address import is_host
-from vsr.config.checks import check_names, check_text, check_word, suggestion
+from vsr.config.checks import check_names, check_text, check_word, is_header_name, suggestion
 from vsr.config.document.bindings import ModelBinding
 from vsr.config.document.integrations import Integrations
 from vsr.config.document.model_catalog import ModelCatalog
 from vsr.config.document.root import Global
 from vsr.config.document.router_settings import RouterSettings
 from vsr.config.document.services import (
+    AuthzConfig,
     ManagementAPIConfig,
     RateLimitProviderConfig,
     Services,
 )
 from vsr.config.position import Path
+from vsr.config.providers import PROVIDERS
 from vsr.config.report import Report
 from vsr.config.validate.fallback import check_fallback
 
@@ -59,13 +61,36 @@ def _check_services(services: Services, report: Report) -> None:
     limits = services.ratelimit
     for at, provider in enumerate(() if limits is None else limits.providers):
         _check_rate_limit(provider, (*root, "ratelimit", "providers", at), report)
-    authz = services.authz
-    for at, chain in enumerate(() if authz is None else authz.providers):
-        if chain.type is None:
-            place = (*root, "authz", "providers", at, "type")
-            report.add(place, "is missing", mend="write header-injection or static-config")
+    if services.authz is not None:
+        _check_authz(services.authz, (*root, "authz"), report)
     if services.management_api is not None:
         _check_management(services.management_api, (*root, "management_api"), report)
+
+
+def _check_authz(authz: AuthzConfig, path: Path, report: Report) -> None:
+    for key, name in (
+        ("user_id_header", authz.identity.user_id_header),
+        ("user_groups_header", authz.identity.user_groups_header),
+    ):
+        _check_header((*path, "identity", key), name, report)
+    for at, link in enumerate(authz.providers):
+        place = (*path, "providers", at)
+        if link.type is None:
+            mend = "write header-injection or static-config"
+            report.add((*place, "type"), "is missing", mend=mend)
+        elif link.type == "static-config" and link.headers:
+            what = "has no effect: a static-config reads no header"
+            report.warn((*place, "headers"), what, "remove it")
+        for provider, name in link.headers.items():
+            _check_header((*place, "headers", provider), name, report)
+            if provider not in PROVIDERS:
+                what = f"has no effect: {provider!r} is not a known provider"
+                report.warn((*place, "headers", provider), what, suggestion(provider, PROVIDERS))
+
+
+def _check_header(path: Path, name: str, report: Report) -> None:
+    if not is_header_name(name.strip()):
+        report.add(path, "is no header name", mend="name a header")
 
 
 def _check_rate_limit(provider: RateLimitProviderConfig, path: Path, report: Report) -> None:
