@@ -10,11 +10,13 @@ import trio.testing
 from tests.demo.raw_client import chat_body, read_answer
 from tests.fakes.router import document_of, model_of, start_router
 from tests.upstream.raw_backend import RawBackend, reply
-from vsr.gateway.ingress import CLIENT_KEYS, ingress_headers
+from vsr.gateway.ingress import CLIENT_KEYS, IngressRules, ingress_headers
 from vsr.headers import HeaderLine
 from vsr.http.framing import RequestHead
 from vsr.http.h1_server import ServerConnection
+from vsr.http.plain_head import PlainHeads
 from vsr.network.memory import MemoryNetwork
+from vsr.resources.listener import Identity
 
 _STRIPPED = """
     connection keep-alive proxy-connection transfer-encoding upgrade te host
@@ -148,3 +150,33 @@ async def test_stripped_names_reach_no_backend(
     assert sent.replace(b'"alpha"', b'"auto"') == body
     assert b"canary" not in b"".join(value for _, value in head.lines)
     assert {b"expect", b"connection", b"transfer-encoding"}.isdisjoint(head.fields)
+
+
+def test_what_is_known_of_a_head_is_not_another_listeners() -> None:
+    """Listeners that trust differently, and a key that is used up, share one memory of heads."""
+    heads = PlainHeads()
+    raw = b"GET /v1 HTTP/1.1\r\nHost: r\r\nX-B: 2\r\nX-Authz-User-Id: ann\r\nApi-Key: k\r\n\r\n"
+    closed, trusting = IngressRules(Identity()), IngressRules(Identity(is_trusted=True))
+    seen = []
+
+    for rules, removed in [
+        (closed, frozenset()),
+        (trusting, frozenset()),
+        (closed, CLIENT_KEYS),
+        (trusting, frozenset()),
+        (closed, frozenset()),
+    ]:
+        head = heads.read_request(raw)
+        assert head is not None
+        headers, _ = ingress_headers(head, b"http", rules, removed=removed)
+        seen.append([name for name, _ in headers.lines[:-2]])
+        headers.append(b"x-later", b"1")
+
+    api_key, identity, rest = b"api-key", b"x-authz-user-id", b"x-b"
+    assert seen == [
+        [api_key, rest],
+        [api_key, identity, rest],
+        [rest],
+        [api_key, identity, rest],
+        [api_key, rest],
+    ]

@@ -83,7 +83,10 @@ class ChatRequest(msgspec.Struct):
         for name in _RESERVES:
             if name in members and (literal := bytes(members[name])).isdigit():
                 bound += int(literal[:20])
-        return bound < tokens and b"image" not in body.lower() and b"\\u" not in body
+        if bound >= tokens or b"image" in body.lower():
+            return False
+        # A single byte is looked for many times faster than two.
+        return b"\\" not in body or b"\\u" not in body
 
     @property
     def is_blank(self) -> bool:

@@ -6,7 +6,7 @@ from operator import itemgetter
 
 import attrs
 
-from vsr.headers import Headers, LineFilter
+from vsr.headers import HeaderLine, Headers, LineFilter
 from vsr.http.framing import HOP_BY_HOP, RequestHead
 from vsr.resources.listener import Identity
 
@@ -112,8 +112,7 @@ def ingress_headers(
 
     Source: the reference's ingress rules.
     """
-    kept = rules.filter_for(head, removed, peer).kept(head.lines)
-    kept.sort(key=_by_name)
+    kept = _kept(head, rules.filter_for(head, removed, peer))
     fields = head.fields
     if b"x-forwarded-proto" not in fields:
         kept.append((b"x-forwarded-proto", scheme))
@@ -125,6 +124,18 @@ def ingress_headers(
     if head.size_bytes is not None:
         headers.most_bytes = head.size_bytes + _ADDED_BYTES
     return headers, request_id
+
+
+def _kept(head: RequestHead, stays: LineFilter) -> list[HeaderLine]:
+    """Return the lines that stay, sorted by name; a list of the caller's own."""
+    memo = head.memo
+    if memo is not None and memo.chosen_by is stays:
+        return memo.chosen.copy()
+    kept = stays.kept(head.lines)
+    kept.sort(key=_by_name)
+    if memo is not None:
+        memo.chosen_by, memo.chosen = stays, kept.copy()
+    return kept
 
 
 def _new_request_id() -> bytes:

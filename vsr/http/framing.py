@@ -9,7 +9,7 @@ import re
 
 import msgspec
 
-from vsr.headers import HeaderLine
+from vsr.headers import HeaderLine, LineFilter
 
 MAX_HEAD_BYTES = 60 * 1024
 """Request line and fields together, and a response's. Source: Envoy's default."""
@@ -59,6 +59,14 @@ class FramingError(Exception):
         self.status = status
 
 
+class HeadMemo(msgspec.Struct):
+    """What was worked out of a head's lines alone, for the next request with the very same head."""
+
+    chosen_by: LineFilter | None = None
+    chosen: list[HeaderLine] = []
+    """Lines that this filter keeps, sorted by name. Not to be changed."""
+
+
 class RequestHead(msgspec.Struct, gc=False):
     """The head of one request."""
 
@@ -82,6 +90,8 @@ class RequestHead(msgspec.Struct, gc=False):
     """Of the head as it came, where that is known."""
     body: bytes | None = None
     """The whole body where it came together with the head; then no event of it follows."""
+    memo: HeadMemo | None = None
+    """None: nothing is known of earlier requests."""
 
     @property
     def has_body(self) -> bool:

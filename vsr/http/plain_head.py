@@ -10,6 +10,8 @@ the parser, which alone decides what is refused.
 import re
 from typing import Final
 
+import msgspec
+
 from vsr.headers import HeaderLine
 from vsr.http.framing import (
     HEAD_END,
@@ -17,6 +19,7 @@ from vsr.http.framing import (
     HOST,
     MAX_FIELDS,
     MAX_HEAD_BYTES,
+    HeadMemo,
     RequestHead,
     ResponseHead,
 )
@@ -24,6 +27,8 @@ from vsr.http.framing import (
 _KNOWN_LINES = 4096
 """Lines kept at a time; when there is no room all are forgotten, so one-off values cost little."""
 _LONGEST_KNOWN_BYTES = 256
+_KNOWN_HEADS = 1024
+_LONGEST_KNOWN_HEAD_BYTES = 2048
 _LONGEST_HEAD_BYTES = MAX_HEAD_BYTES - len(HEAD_END)
 _LINE = re.compile(
     rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]++):[ \t]*+((?:[^\x00-\x20\x7f](?:[^\x00-\x08\x0a-\x1f\x7f]*"
@@ -123,10 +128,38 @@ def _read_line(text: bytes) -> HeaderLine:
     return name, value
 
 
+class _KnownHead(msgspec.Struct):
+    """A request head that came before."""
+
+    method: bytes
+    target: bytes
+    authority: bytes
+    lines: list[HeaderLine]
+    length: int
+    fields: dict[bytes, bytes]
+    memo: HeadMemo
+
+
+class _RequestHeads(dict[bytes, _KnownHead]):
+    """Whole request heads as they came, with what they say; short ones only.
+
+    A client sends the same head again and again, but for its body's length: that makes a few
+    hundred heads of one client. When there is no room all are forgotten.
+    """
+
+    def learn(self, text: bytes, head: _KnownHead) -> None:
+        """Remember a head that was read."""
+        if len(text) <= _LONGEST_KNOWN_HEAD_BYTES:
+            if len(self) >= _KNOWN_HEADS:
+                self.clear()
+            self[text] = head
+
+
 class PlainHeads:
-    """Reads heads of one side of many connections, and remembers their lines."""
+    """Reads heads of one side of many connections, and remembers them and their lines."""
 
     def __init__(self) -> None:
+        self._heads = _RequestHeads()
         self._fields = _FieldLines()
         self._passed_on = _PassedOnLines()
         self._requests = _RequestLines()
@@ -137,7 +170,31 @@ class PlainHeads:
         end = data.find(HEAD_END)
         if not 0 < end <= _LONGEST_HEAD_BYTES:
             return None
-        text = data[:end].split(b"\r\n")
+        text = data[:end]
+        head = self._heads.get(text)
+        if head is None:
+            head = self._read_head(text)
+            if head is None:
+                return None
+            self._heads.learn(text, head)
+        body = data[end + 4 :]
+        if len(body) != head.length:
+            return None
+        return RequestHead(
+            head.method,
+            head.target,
+            head.authority,
+            head.lines.copy(),
+            head.length,
+            True,  # noqa: FBT003  # keep_alive; by position, since that costs less
+            fields=head.fields.copy(),
+            size_bytes=end,
+            body=body,
+            memo=head.memo,
+        )
+
+    def _read_head(self, data: bytes) -> _KnownHead | None:
+        text = data.split(b"\r\n")
         try:
             method, target = self._requests[text[0]]
             del text[0]
@@ -145,24 +202,11 @@ class PlainHeads:
         except _NotPlainError:
             return None
         fields = dict(lines)
-        if len(fields) != len(lines) or len(text) > MAX_FIELDS:
-            return None
         host = fields.get(b"host")
-        length = int(fields.get(b"content-length", 0))
-        body = data[end + 4 :]
-        if host is None or len(body) != length:
+        if host is None or len(fields) != len(lines) or len(text) > MAX_FIELDS:
             return None
-        return RequestHead(
-            method,
-            target,
-            host,
-            lines,
-            length,
-            keep_alive=True,
-            fields=fields,
-            size_bytes=end,
-            body=body,
-        )
+        length = int(fields.get(b"content-length", 0))
+        return _KnownHead(method, target, host, lines, length, fields, HeadMemo())
 
     def read_response(self, data: bytes) -> tuple[ResponseHead, bytes] | None:
         """Return the response that `data` is, head and body; None leaves it to the parser."""
