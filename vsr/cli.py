@@ -132,7 +132,15 @@ config.add_command(migrate)
     help="standalone: serve clients here; extproc: answer an Envoy.",
 )
 @click.option("--workers", default=1, show_default=True, help="Serving processes.")
-def router_main(config_path: Path, gateway: str, workers: int) -> None:
+@click.option(
+    "--metrics-address", default="127.0.0.1", show_default=True, help="Where metrics can be read."
+)
+@click.option(
+    "--metrics-port", default=9190, show_default=True, help="Its port; 0 switches metrics off."
+)
+def router_main(
+    config_path: Path, gateway: str, workers: int, metrics_address: str, metrics_port: int
+) -> None:
     """Run the Router."""
     _check_gateway(gateway)
     if workers != 1:
@@ -140,9 +148,13 @@ def router_main(config_path: Path, gateway: str, workers: int) -> None:
     gc.disable()  # nothing is garbage yet, and looking for some takes a fifth of the start
     from vsr.compose import run_router
     from vsr.errors import ConfigRejected
+    from vsr.resources.listener import Listener
 
+    metrics = None
+    if metrics_port:
+        metrics = Listener("metrics", metrics_address, metrics_port, timeout_s=60.0)
     try:
-        run_router(config_path)
+        run_router(config_path, metrics)
     except ConfigRejected as error:
         _fail(error)
 

@@ -8,8 +8,8 @@ import signal
 import ssl
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from functools import cache
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from functools import cache, partial
 from pathlib import Path
 
 import attrs
@@ -24,17 +24,21 @@ from vsr.engine.pipeline import compile_engine
 from vsr.engine.plugins.builtin import BUILTIN_PLUGINS
 from vsr.errors import ConfigRejected, Problem
 from vsr.gateway.handler import Gateway
+from vsr.gateway.metrics_listener import MetricsFront
 from vsr.gateway.serve import BindFailed, Server
 from vsr.graph.nodes.builtin import BUILTIN_NODES
 from vsr.network.epoll import EpollNetwork
 from vsr.network.port import Network
 from vsr.network.tls_server import CertificateRejected, ServerCertificate
 from vsr.registry import Registry
+from vsr.resources.listener import Listener
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.generation import ActiveGeneration, Generation
 from vsr.routing.ports import NoRuntime, Runtime
 from vsr.telemetry.access_log import AccessLog
+from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.clusters import Clusters
+from vsr.upstream.clusters import Surroundings as UpstreamSurroundings
 
 _log = logging.getLogger("vsr")
 _FLUSH_S = 2.0
@@ -70,18 +74,32 @@ class Parts:
         )
 
 
-def build_generation(parts: Parts, snapshot: Snapshot, version: int) -> Generation:
+def build_generation(
+    parts: Parts, snapshot: Snapshot, version: int, previous: Generation | None = None
+) -> Generation:
     """Build everything that serves `snapshot`.
+
+    Args:
+        parts: what to build from.
+        snapshot: what to serve.
+        version: of the configuration.
+        previous: what serves now, to be retired by this one; unchanged clusters go on as they are.
 
     Raises:
         ConfigRejected: a decision or graph asks for something that does not exist.
     """
-    clusters = Clusters(snapshot, parts.network, parts.rng, _default_tls_context)
     engine = compile_engine(
         snapshot,
         version,
         extensions=parts.extensions,
         surroundings=Surroundings(time.perf_counter, time.time, parts.runtime),
+    )
+    # Behind everything that may be refused: it takes over what the one before has.
+    earlier = None if previous is None else previous.upstream
+    clusters = Clusters(
+        snapshot,
+        UpstreamSurroundings(parts.network, parts.rng, _default_tls_context),
+        earlier if isinstance(earlier, Clusters) else None,
     )
     return Generation(version, snapshot, engine, clusters, on_unused=clusters.close)
 
@@ -90,9 +108,13 @@ def build_generation(parts: Parts, snapshot: Snapshot, version: int) -> Generati
 class Router:
     """A standalone Router: its gateway, its listeners, its active generation."""
 
+    network: Network
     gateway: Gateway
     server: Server
     active: ActiveGeneration
+    _first: Generation
+    _upkeep: trio.Nursery | None = attrs.field(default=None, init=False)
+    """Of what runs beside the requests."""
 
     @classmethod
     async def bind(
@@ -103,7 +125,7 @@ class Router:
         *,
         folder: Path | None = None,
     ) -> "Router":
-        """Build the first generation and bind its listeners.
+        """Build the first generation and bind its listeners; `run` serves it.
 
         Args:
             parts: what to build from.
@@ -133,8 +155,31 @@ class Router:
             path = f"listeners[{error.listener.name}]"
             mend = "free the address, or choose another address or port"
             raise ConfigRejected([Problem(path, str(error), mend=mend)]) from None
-        active.activate(generation)
-        return cls(gateway, server, active)
+        return cls(parts.network, gateway, server, active, generation)
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve until drained; started once the first generation is active."""
+        async with trio.open_nursery() as upkeep:
+            self._upkeep = upkeep
+            async with trio.open_nursery() as serving:
+                await serving.start(self.server.run)
+                await self.activate(self._first)
+                task_status.started()
+            upkeep.cancel_scope.cancel(reason="drained")
+
+    async def activate(self, generation: Generation) -> None:
+        """Warm `generation` and serve it in place of the one before; `run` is running."""
+        assert self._upkeep is not None  # noqa: S101  # see above
+        scope = trio.CancelScope()
+        generation.on_retired = scope.cancel
+        self._upkeep.start_soon(_run_in, scope, generation.upstream.run)
+        await generation.upstream.warm()
+        self.active.activate(generation)
+
+
+async def _run_in(scope: trio.CancelScope, run: Callable[[], Awaitable[None]]) -> None:
+    with scope:
+        await run()
 
 
 def _load_certificates(snapshot: Snapshot, folder: Path) -> dict[str, ServerCertificate]:
@@ -164,8 +209,12 @@ Signals = AsyncIterator[int]
 Serve = Callable[[EpollNetwork, AccessLog, Signals], Awaitable[None]]
 
 
-def run_router(config_path: Path) -> None:
+def run_router(config_path: Path, metrics: Listener | None = None) -> None:
     """Serve `config_path` in standalone mode until SIGTERM or SIGINT.
+
+    Args:
+        config_path: the document.
+        metrics: where they can be read; None: nowhere.
 
     Raises:
         ConfigRejected: the document is refused, or its listeners cannot be bound.
@@ -173,7 +222,9 @@ def run_router(config_path: Path) -> None:
     snapshot = load_snapshot(config_path, os.environ)
 
     async def serve(network: EpollNetwork, access_log: AccessLog, signals: Signals) -> None:
-        await serve_router(network, access_log, snapshot, signals, folder=config_path.parent)
+        folder = config_path.parent
+        router = await Router.bind(Parts.default(network), snapshot, access_log, folder=folder)
+        await serve_router(router, signals, metrics=metrics)
 
     _run(serve)
 
@@ -191,42 +242,64 @@ def run_demo(host: str, port: int) -> None:
             text = await tasks.start(serve_demo_models, network, host, port)
             snapshot = check_bytes(text.encode(), {}, Report("demo document")).snapshot
             banner = demo_banner(host, port)
-            await serve_router(network, access_log, snapshot, signals, lambda: _say(banner))
+            router = await Router.bind(Parts.default(network), snapshot, access_log)
+            await serve_router(router, signals, lambda: _say(banner))
             tasks.cancel_scope.cancel(reason="demo ends")
 
     _run(serve)
 
 
 async def serve_router(
-    network: EpollNetwork,
-    access_log: AccessLog,
-    snapshot: Snapshot,
+    router: Router,
     signals: Signals,
     on_ready: Callable[[], None] = lambda: None,
     *,
-    folder: Path | None = None,
+    metrics: Listener | None = None,
 ) -> None:
-    """Serve `snapshot` until a signal asks to drain; a second one ends what is under way.
+    """Serve until a signal asks to drain; a second one ends what is under way.
 
     Args:
-        network: real sockets; it is running.
-        access_log: gets a line per request.
-        snapshot: what to serve.
+        router: its network is running.
         signals: of the process.
         on_ready: runs once it serves.
-        folder: where relative paths in the document start.
+        metrics: where they can be read; None: nowhere.
     """
-    router = await Router.bind(Parts.default(network), snapshot, access_log, folder=folder)
     async with trio.open_nursery() as tasks:
-        await tasks.start(router.server.run)
+        await tasks.start(router.run)
         for name, bound in router.server.ports.items():
             _log.info("listener %s serves on port %d", name, bound)
+        if metrics is not None:
+            await _serve_metrics(router, metrics, tasks)
         on_ready()
         await anext(signals)
         _log.info("draining")
         tasks.start_soon(_end_on_signal, router.server, signals)
         await router.server.drain()
         tasks.cancel_scope.cancel(reason="drained")
+
+
+async def _serve_metrics(router: Router, listener: Listener, tasks: trio.Nursery) -> None:
+    """Let operators read the metrics; without a free address the Router serves all the same."""
+    server = Server(router.network, MetricsFront(partial(_load_metrics, router.active)))
+    try:
+        await server.bind([listener])
+    except BindFailed as error:
+        _log.error("metrics cannot be read: %s", error)  # no traceback helps
+        return
+    await tasks.start(server.run)
+    _log.info("metrics can be read on port %d", server.ports[listener.name])
+
+
+def _load_metrics(active: ActiveGeneration) -> Callable[[], bytes]:
+    """Return what renders the metrics of what serves at the time; its library is loaded here."""
+    from vsr.upstream.metrics import make_renderer  # noqa: PLC0415  # see `MetricsFront`
+
+    def clusters() -> Iterable[RuntimeCluster]:
+        generation = active.current
+        upstream = None if generation is None else generation.upstream
+        return upstream if isinstance(upstream, Clusters) else ()
+
+    return make_renderer(clusters)
 
 
 async def _end_on_signal(server: Server, signals: Signals) -> None:

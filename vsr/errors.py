@@ -8,6 +8,7 @@ VsrError
 |-- RoutingFailed                         a phase failed or an effect could not be applied
 |-- AnswerNotTranslatable                 the backend speaks another protocol, and nonsense
 |-- BudgetExhausted
+|-- EveryModelFailed                      the author's answer behind the last model of a fallback
 |-- UpstreamFailure                       the routed call failed: answered by a local reply
 |   |-- NoHealthyEndpoint, UpstreamOverflow
 |   |-- UpstreamConnectFailure, UpstreamReset, UpstreamProtocolError
@@ -18,7 +19,7 @@ VsrError
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import attrs
 
@@ -193,6 +194,21 @@ class BudgetExhausted(VsrError):
 
 
 _RESET = "upstream connect error or disconnect/reset before headers. reset reason: "
+_RESET_AFTER_RETRIES = _RESET.replace("reset reason", "retried and the latest reset reason")
+
+
+class EveryModelFailed(VsrError):
+    """No model of a decision answered; message and status are the author's."""
+
+    code = "every_model_failed"
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status  # type: ignore[misc]  # the author's
+
+
+STOP_RETRYING = (b"x-should-retry", b"false")
+"""Tells official SDKs not to repeat what was repeated already: their retries times ours is many."""
 
 
 class UpstreamFailure(VsrError):
@@ -202,6 +218,13 @@ class UpstreamFailure(VsrError):
     """
 
     status = 503
+
+    def after_retries(self) -> Self:
+        """Return this failure, told as the last one of several attempts."""
+        text = str(self).replace(_RESET, _RESET_AFTER_RETRIES, 1)
+        self.args = (text, *self.args[1:])
+        self.headers = (*self.headers, STOP_RETRYING)  # type: ignore[misc]  # of this one alone
+        return self
 
 
 class NoHealthyEndpoint(UpstreamFailure):
@@ -259,14 +282,18 @@ class UpstreamProtocolError(UpstreamFailure):
 
 
 class DeadlineExceeded(UpstreamFailure):
-    """The request's deadline passed, or the backend was silent for too long."""
+    """The request's deadline passed, or the backend was silent for too long.
+
+    `stage` says which limit it was: `per_try`, `first_byte`, `total` or `idle`.
+    """
 
     status = 504
     code = "deadline_exceeded"
     flag = "UT"
 
-    def __init__(self) -> None:
+    def __init__(self, stage: str = "total") -> None:
         super().__init__("upstream request timeout")
+        self.stage = stage
 
 
 @attrs.frozen

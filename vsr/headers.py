@@ -44,11 +44,14 @@ class Headers:
     __slots__ = ("_first", "lines", "most_bytes")
 
     def __init__(
-        self, lines: Iterable[HeaderLine] = (), first_values: dict[bytes, bytes] | None = None
+        self,
+        lines: Iterable[HeaderLine] = (),
+        first_values: dict[bytes, bytes] | None = None,
+        most_bytes: int | None = None,
     ) -> None:
         self.lines: list[HeaderLine] = lines if type(lines) is list else list(lines)
         self._first = first_values
-        self.most_bytes: int | None = None
+        self.most_bytes = most_bytes
         """What names and values together are at most, if known; whoever adds a line says so."""
 
     def __iter__(self) -> Iterator[HeaderLine]:

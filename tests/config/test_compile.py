@@ -163,7 +163,8 @@ def test_cluster_has_its_endpoints_and_timeouts() -> None:
         Endpoint("backend-2", "10.0.0.12", 8000, weight=1),
     )
     assert small.upstream_model == "Qwen/Qwen3-8B"
-    assert (small.connect_timeout_s, small.total_timeout_s, small.idle_timeout_s) == (0.25, 0, 45)
+    assert small.connect_timeout_s == 0.25
+    assert (small.calls.total_s, small.calls.idle_s) == (0, 45)
 
 
 def test_upstream_model_follows_the_provider() -> None:

@@ -38,6 +38,7 @@ TABLE = {
     Fault.CLOSE_BEFORE_HEAD: Row(CUT, 0, CallEnd.FAULT),
     Fault.RESET_AFTER_HEAD: Row(RESET, 200, CallEnd.FAULT),
     Fault.CLOSE_AFTER_HEAD: Row(CUT, 200, CallEnd.FAULT),
+    Fault.EMPTY_STREAM: Row(WHOLE, 200, is_reusable=True),
     Fault.DROP_MIDSTREAM: Row(CUT, 200, CallEnd.FAULT),
     Fault.RESET_MIDSTREAM: Row(RESET, 200, CallEnd.FAULT),
     Fault.STALL_MIDSTREAM: Row(SILENT, 200, CallEnd.PEER_GONE, waits_s=PATIENCE_S),
@@ -104,7 +105,9 @@ async def test_fault_is_what_its_name_says(
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["buffered", "streamed"])
-@pytest.mark.parametrize("fault", [f for f, row in TABLE.items() if row.end is WHOLE])
+@pytest.mark.parametrize(
+    "fault", [f for f, row in TABLE.items() if row.end is WHOLE and f is not Fault.EMPTY_STREAM]
+)
 async def test_fault_with_a_whole_answer_loses_nothing(fault: Fault, *, stream: bool) -> None:
     """What a client takes for whole is the answer without the fault, errors apart."""
     plain = await _meet(Script(), stream=stream)

@@ -80,7 +80,7 @@ async def test_curl_line_prints_what_is_shown(
         document = await nursery.start(serve_demo_models, network, "127.0.0.1", PORT)
         snapshot = check_bytes(document.encode(), {}, Report("demo")).snapshot
         router = await Router.bind(Parts.default(network), snapshot, AccessLog(_discard))
-        await nursery.start(router.server.run)
+        await nursery.start(router.run)
 
         printed = await _run(command, network)
 

@@ -131,6 +131,18 @@ async def start_standalone(
     small = await start_backend(nursery, network, attrs.evolve(script, model=SMALL))
     large = await start_backend(nursery, network, attrs.evolve(script, model=LARGE))
     text = document(port=1, small=small_port or small.port, large=large.port)
+    router, access_log, log_text = await start_document(nursery, network, text, listener=listener)
+    return Standalone(network, router, small, large, access_log, log_text)
+
+
+async def start_document(
+    nursery: trio.Nursery, network: EpollNetwork, text: str, *, listener: Listener = LISTENER
+) -> tuple[Router, AccessLog, list[bytes]]:
+    """Start a Router that serves a document until `nursery` is cancelled; `network` is running.
+
+    Returns:
+        The Router, its access log, and where that writes.
+    """
     snapshot = check_bytes(text.encode(), {}, Report("e2e")).snapshot
     snapshot = attrs.evolve(snapshot, listeners=(listener,))
     log_text: list[bytes] = []
@@ -142,7 +154,7 @@ async def start_standalone(
     access_log = AccessLog(keep)
     router = await Router.bind(Parts.default(network), snapshot, access_log)
     await nursery.start(_run, router)
-    return Standalone(network, router, small, large, access_log, log_text)
+    return router, access_log, log_text
 
 
 async def until(is_so: Callable[[], bool], within_s: float = _SETTLE_S) -> None:
@@ -160,7 +172,7 @@ def open_descriptors() -> int:
 async def _run(router: Router, *, task_status: trio.TaskStatus[None]) -> None:
     try:
         async with trio.open_nursery() as tasks:
-            await tasks.start(router.server.run)
+            await tasks.start(router.run)
             task_status.started()
     finally:
         with trio.CancelScope(shield=True, relative_deadline=_STOP_S):

@@ -4,6 +4,7 @@ The clients are programs of the distribution; a test whose program is missing is
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -26,6 +27,7 @@ from vsr.gateway.serve import Server
 from vsr.network.tls_server import ServerCertificate
 
 CHAT_PATH = "/v1/chat/completions"
+_BENCH_VENVS = Path(__file__).parents[2] / ".bench" / "venvs"
 PATIENCE_S = 60
 GONE_S = 2.0
 """Until the other process has left and the kernel has said so."""
@@ -86,8 +88,12 @@ async def serve(server: Server, *, task_status: trio.TaskStatus[None]) -> None:
 
 
 def program(name: str) -> str:
-    """Return where a program is; skip the test if it is not installed."""
-    found = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
+    """Return where a program is; skip the test if it is not installed.
+
+    The benchmark installs some beside the working copy.
+    """
+    places = [Path(sys.executable).parent, *_BENCH_VENVS.glob("*/bin")]
+    found = shutil.which(name) or shutil.which(name, path=os.pathsep.join(map(str, places)))
     if found is None:
         pytest.skip(f"{name} is not installed")
     return found

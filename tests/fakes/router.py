@@ -78,7 +78,8 @@ class RunningRouter:
 
     def activate(self, document: str | Snapshot, version: int) -> Generation:
         """Serve `document` from now on; return its generation."""
-        generation = build_generation(self.parts, as_snapshot(document), version)
+        previous = self.generation
+        generation = build_generation(self.parts, as_snapshot(document), version, previous)
         self.router.active.activate(generation)
         return generation
 
@@ -123,7 +124,7 @@ async def start_router(
         runtime=runtime or parts.runtime,
     )
     router = await Router.bind(parts, as_snapshot(document), access_log)
-    await nursery.start(router.server.run)
+    await nursery.start(router.run)
     return RunningRouter(network, router, parts, access_log, written)
 
 

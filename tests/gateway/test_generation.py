@@ -36,7 +36,7 @@ async def test_request_finishes_on_the_generation_it_began_with(
         new = router.activate(document_of(model_of(new_backend.port)), 2)
         during = await router.ask(chat_body(model="auto"))
         held = await router.held(old)
-        assert clusters_of(old).idle_connections == 0
+        assert old_backend.open_connections == 1
     after = await ask(client, chat_body(model="auto"))
 
     assert (answers[0].end, held) == (AnswerEnd.WHOLE, (1, 1))
@@ -46,24 +46,32 @@ async def test_request_finishes_on_the_generation_it_began_with(
     assert during.line(b"x-vsr-config-version") == after.line(b"x-vsr-config-version") == b"2"
     assert await router.held(old, new) == (0, 0)
     assert (old.is_retired, old.on_unused, old_backend.open_connections) == (True, None, 0)
-    assert [clusters_of(each).idle_connections for each in (old, new)] == [0, 1]
+    assert (new_backend.open_connections, clusters_of(new).idle_connections) == (1, 1)
     assert sorted(line["config_version"] for line in await router.log()) == [1, 1, 2, 2]
 
 
-async def test_generation_without_requests_closes_its_pools_at_once(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+@pytest.mark.parametrize(("is_moved", "left"), [(False, 1), (True, 0)])
+async def test_connections_stay_open_as_long_as_their_endpoint_is_served(
+    is_moved: bool,  # noqa: FBT001  # a case
+    left: int,
+    nursery: trio.Nursery,
+    autojump_clock: trio.testing.MockClock,
 ) -> None:
-    """Idle connections of an old version serve nobody."""
+    """Idle ones to an endpoint that the new version lacks close at once."""
     network = MemoryNetwork()
     backend = await start_backend(nursery, network)
     router = await start_router(nursery, network, document_of(model_of(backend.port)))
     await router.ask(STREAM)
     assert backend.open_connections == 1
 
-    router.activate(document_of(model_of(backend.port)), 2)
+    moved = await start_backend(nursery, network)
+    port = moved.port if is_moved else backend.port
+    router.activate(document_of(model_of(port)), 2)
     await trio.testing.wait_all_tasks_blocked()
 
-    assert backend.open_connections == 0
+    assert backend.open_connections == left
+    assert (await router.ask(STREAM)).status == 200
+    assert backend.accepted_connections == 1
 
 
 async def test_every_request_is_served_by_one_version_while_versions_change(

@@ -36,7 +36,7 @@ async def _ask(upstream: Clusters) -> UpstreamResponse:
     body = chat_body(stream=True)
     call = Call(b"POST", b"/v1/chat/completions", Headers(), body, b"")
     return await upstream.cluster_for(b"").send(
-        call, deadline=Deadline(), idle_s=5.0, journal=Journal()
+        call, now=trio.current_time(), deadline=Deadline(), idle_s=5.0, journal=Journal()
     )
 
 

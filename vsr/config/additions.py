@@ -11,6 +11,7 @@ ADDED_DEFINITIONS = frozenset(
         "AlgorithmBudget",
         "DecisionReliability",
         "FallbackOverride",
+        "LastResort",
         "ListenerIdentity",
         "ListenerSystemOne",
         "ListenerTls",
@@ -25,19 +26,28 @@ ADDED_KEYS: Mapping[str, frozenset[str]] = {
         "": "setup",
         # The budget is the reference's; graphs are ours.
         "AlgorithmConfig": "budget graph params",
-        "CanonicalRecipeRouting": "graphs",
-        "CanonicalRouting": "graphs",
+        # Ours, like `reliability` of recipes.
+        "CanonicalEntrypoint": "reliability",
+        "CanonicalRecipeRouting": "graphs reliability",
+        "CanonicalRouting": "graphs reliability",
         "Decision": "fallback reliability",
+        # Ours.
+        "FallbackPolicy": "last_resort triggers",
         # The last two are ours; the reference's proxy has them as constants.
         "Listener": "identity models systemone tls max_body_bytes max_connections",
+        # The last row is ours.
         "ProviderReliability": """
             connect_timeout first_byte_timeout idle_timeout per_try_timeout total_timeout
             retriable_status_codes retry_after_max retry_back_off_base retry_back_off_max
-            retry_budget_min_concurrency retry_budget_percent""",
+            retry_budget_min_concurrency retry_budget_percent
+            max_connections max_pending max_requests max_retries replay_bytes retry_evidence""",
     }.items()
 }
 
-ADDED_WORDS: Mapping[str, frozenset[str]] = {"AlgorithmConfig.type": frozenset({"graph"})}
+ADDED_WORDS: Mapping[str, frozenset[str]] = {
+    "AlgorithmConfig.type": frozenset({"graph"}),
+    "ProviderReliability.lb_policy": frozenset({"p2c_ewma"}),
+}
 """By property with a closed set of words."""
 
 WIDENED = frozenset({"ContextRule.max_tokens", "ContextRule.min_tokens"})

@@ -12,11 +12,7 @@ NOT_SERVED_KEYS: Mapping[str, frozenset[str]] = {
         "Document": "setup",
         "Listener": "models systemone",
         "ProviderModel": "catalog",
-        "Reliability": """
-            consecutive_5xx first_byte_timeout health_check_path per_try_timeout
-            retriable_status_codes retry_after_max retry_back_off_base retry_back_off_max
-            retry_budget_min_concurrency retry_budget_percent retry_count""",
-        "RecipeRouting": "candidate_requirements fallback graphs projections",
+        "RecipeRouting": "candidate_requirements graphs projections",
         "Signals": """
             classifiers complexity conversation domains embeddings events fact_check hallucination
             input_modality jailbreak kb language metadata modality pii preferences reasks
@@ -24,10 +20,10 @@ NOT_SERVED_KEYS: Mapping[str, frozenset[str]] = {
         "KeywordRule": "fuzzy_match",
         "RuleNode": "predicate",
         "Decision": """
-            action adaptations emits fallback output_contract output_contract_spec reliability""",
+            action adaptations emits output_contract output_contract_spec""",
         "Integrations": "tools",
         "LooperConfig": "flow fusion remom",
-        "RouterSettings": "fallback learning streamed_body",
+        "RouterSettings": "learning streamed_body",
         "Services": """
             api management_api observability ratelimit response_api router_replay
             startup_status""",
@@ -40,7 +36,6 @@ NOT_SERVED_VALUES: Mapping[str, frozenset[str]] = {
     field: frozenset(values.split())
     for field, values in {
         "ProviderModel.api_format": "responses",
-        "Reliability.lb_policy": "least_request",
         "KeywordRule.method": "bm25 ngram",
         "RuleNode.type": """
             authz classifier complexity conversation domain embedding event fact_check
@@ -65,7 +60,9 @@ STANDALONE_ONLY: Mapping[str, frozenset[str]] = {
             first_byte_timeout idle_timeout retry_after_max retry_back_off_base
             retry_back_off_max""",
         "Listener": "models tls",
-        "Reliability": "first_byte_timeout",
+        "Reliability": """
+            first_byte_timeout max_connections max_pending max_requests max_retries replay_bytes
+            retry_evidence""",
     }.items()
 }
 """By class, keys that an Envoy in front does not honour."""

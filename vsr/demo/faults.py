@@ -12,6 +12,8 @@ class Fault(StrEnum):
     CLOSE_BEFORE_HEAD = "close_before_head"
     RESET_AFTER_HEAD = "reset_after_head"
     CLOSE_AFTER_HEAD = "close_after_head"
+    EMPTY_STREAM = "empty_stream"
+    """Ends a stream, or a body, before its first byte, and properly so."""
     DROP_MIDSTREAM = "drop_midstream"
     """Closes after some events of a stream, or half of a buffered body."""
     RESET_MIDSTREAM = "reset_midstream"

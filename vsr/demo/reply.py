@@ -153,8 +153,9 @@ def _error_status(script: Script) -> Reply:
     reply = error_reply(script.status, f"{script.model} was told to answer {script.status}.")
     if script.status != _TOO_MANY:
         return reply
-    retry_after = (b"retry-after", b"%d" % script.retry_after_s)
-    return attrs.evolve(reply, lines=(*reply.lines, retry_after))
+    after_s = script.retry_after_s
+    retry_after = () if after_s is None else ((b"retry-after", b"%d" % after_s),)
+    return attrs.evolve(reply, lines=(*reply.lines, *retry_after))
 
 
 def _chat(seen: Seen, script: Script) -> Reply:

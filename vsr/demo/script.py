@@ -54,8 +54,8 @@ class Script:
     """What the first calls meet, one each; `/health` and `/v1/models` take no part."""
     status: int = 503
     """Of `Fault.STATUS`."""
-    retry_after_s: int = 1
-    """Told with a status of 429."""
+    retry_after_s: int | None = 1
+    """Told with a status of 429; None tells nothing."""
     cut_after: int = 2
     """Events that a stream sends before a fault cuts it off or stalls it."""
     stall_s: float = 30.0

@@ -88,6 +88,11 @@ def _close_after_head(reply: Reply, _script: Script) -> Iterator[Step]:
     yield Ending.CUT
 
 
+def _empty_stream(reply: Reply, _script: Script) -> Iterator[Step]:
+    yield _head(reply, _CHUNKED) + LAST_CHUNK
+    yield Ending.KEEP_ALIVE
+
+
 def _drop_midstream(reply: Reply, script: Script) -> Iterator[Step]:
     yield from _beginning(reply, script)
     yield Ending.CUT
@@ -218,6 +223,7 @@ _PLAYS: Mapping[Fault | None, Callable[[Reply, Script], Iterator[Step]]] = {
     Fault.CLOSE_BEFORE_HEAD: _close_before_head,
     Fault.RESET_AFTER_HEAD: _reset_after_head,
     Fault.CLOSE_AFTER_HEAD: _close_after_head,
+    Fault.EMPTY_STREAM: _empty_stream,
     Fault.DROP_MIDSTREAM: _drop_midstream,
     Fault.RESET_MIDSTREAM: _reset_midstream,
     Fault.STALL_MIDSTREAM: _stall_midstream,

@@ -11,7 +11,8 @@ from vsr.engine.extensions import Extensions
 from vsr.engine.target import Target, Workshop
 from vsr.errors import InvalidRequest, ModelNotFound
 from vsr.resources.cluster import Cluster
-from vsr.resources.program import And, Decision, Program
+from vsr.resources.program import Decision, Program
+from vsr.resources.reliability import CallOverride
 from vsr.resources.route import Route as RouteResource
 from vsr.resources.snapshot import Snapshot
 
@@ -96,14 +97,16 @@ def compile_entrypoints(
     clusters = {cluster.name: cluster for cluster in snapshot.clusters}
     default = _default(snapshot)
     programs = {program.name: program for program in snapshot.programs}
-    built: dict[tuple[str, str | None], Route] = {}
+    built: dict[tuple[str, str | None, CallOverride | None], Route] = {}
 
     def route_of(resource: RouteResource) -> Route:
-        key = resource.program, resource.algorithm
+        key = resource.program, resource.algorithm, resource.calls
         if key not in built:
             program = _restricted(programs[resource.program], resource.algorithm)
-            fallback = None if default is None else workshop.fallback(*default, program.name)
-            built[key] = _make_route(program, clusters, fallback, extensions, workshop)
+            layers = (resource.calls, program.calls)
+            site = attrs.evolve(workshop, layers=layers)
+            fallback = None if default is None else site.fallback(*default, program.name)
+            built[key] = _make_route(program, clusters, fallback, extensions, site)
         return built[key]
 
     return Entrypoints(
@@ -128,10 +131,9 @@ def _make_route(
     workshop: Workshop,
 ) -> Route:
     def targets(decision: Decision) -> list[Target]:
+        fallback = workshop.fallback_of(program.name, decision)
         return [
-            workshop.decided(
-                clusters[ref.model], program.name, decision, ref, match_all=decision.rules == And()
-            )
+            workshop.decided(clusters[ref.model], program.name, decision, ref, fallback)
             for ref in decision.model_refs
         ]
 

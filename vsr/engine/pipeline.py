@@ -1,6 +1,8 @@
 """The routing core: drives a session through the request phases and applies what it answers."""
 
 from vsr.deadline import Deadline
+from vsr.engine.alternatives import SessionAlternatives
+from vsr.engine.calls import call_of
 from vsr.engine.endpoints import Endpoint
 from vsr.engine.entrypoint import compile_entrypoints
 from vsr.engine.extensions import Extensions, Surroundings
@@ -13,18 +15,15 @@ from vsr.resources.snapshot import Snapshot
 from vsr.routing.effect import (
     UNCHANGED,
     ImmediateResponse,
-    applied,
     apply_body,
     apply_headers,
     render_immediate,
-    set_names,
 )
 from vsr.routing.plan import UNROUTED, Answer, Call, Label, Plan, Settlement
 from vsr.routing.ports import Tasks
 from vsr.routing.request import USER_KEY_HEADERS, Request
 from vsr.routing.session import BodyMode
 
-_ROUTE_KEY = b"x-selected-model"
 _INFERENCE = (Endpoint.CHAT, Endpoint.MESSAGES)
 
 
@@ -116,15 +115,9 @@ async def _plan(session: RoutingSession, request: Request) -> Plan:
         second = await session.request_body()
         if second.immediate is not None:
             return _answer(session, second.immediate)
-    headers, target = applied(request.headers, request.target, first, second)
-    body = apply_body(headers, request.body, second)
-    is_rerouted = second.reroutes or first.reroutes
-    # Without a cleared route cache the client's own header stands, as it would in Envoy.
-    route_key = (headers if is_rerouted else request.headers).get(_ROUTE_KEY)
+    call = call_of(request, first, second)
     if session.tail is None:
-        await session.hand_out(route_key.decode("latin-1"))
-    call = Call(request.method, target, headers, body, route_key)
-    call.own_headers = set_names(first, second)
+        await session.hand_out(call.route_key.decode("latin-1"))
     return _send(session, call)
 
 
@@ -135,8 +128,14 @@ def _answer(session: RoutingSession, immediate: ImmediateResponse) -> Plan:
 def _send(session: RoutingSession, call: Call) -> Plan:
     if session.tail is not None:
         call.model = session.tail.model
-        call.spend = session.budget
-    return Plan(session, Settlement(session.finish), None, call, _label(session))
+        call.spend = session
+    plan = Plan(session, Settlement(session.finish), None, call, _label(session))
+    target = session.target
+    if target is not None:
+        call.policy = target.policy
+        if target.fallback is not None:
+            plan.alternatives = SessionAlternatives(session, target.fallback)
+    return plan
 
 
 def _label(session: RoutingSession) -> Label:

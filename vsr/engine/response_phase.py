@@ -1,6 +1,6 @@
 """The response phases: what the client is told of the routing, and its answer in its protocol."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from vsr.codec.anthropic.error import anthropic_backend_error, anthropic_error
 from vsr.codec.anthropic.json_value import UntranslatableResponse
@@ -25,6 +25,7 @@ from vsr.headers import Headers
 from vsr.routing.effect import Effect, HeaderEdit, ImmediateResponse
 from vsr.routing.outcome import Usage
 
+RESPONSE_PATH = b"x-vsr-response-path"
 WARNINGS = b"x-vsr-protocol-warnings"
 _MATCHED = {"keyword": b"x-vsr-matched-keywords", "context": b"x-vsr-matched-context"}
 _LENGTH = frozenset({b"content-length"})
@@ -76,6 +77,26 @@ def with_protocols(effect: Effect, client: Protocol, upstream: Protocol) -> Effe
     at = KEYSTONE_EDITS
     edits = (*effect.edits[:at], *protocol_edits(client, upstream), *effect.edits[at:])
     return Effect(effect.removes, edits, stream_response=effect.stream_response, last=effect.last)
+
+
+def with_path(effect: Effect, path: Sequence[str]) -> Effect:
+    """Return `effect` with what tells that another model serves than the one chosen first.
+
+    Source: the reference's standalone mode; the path is our addition.
+    """
+    edits = told_path(effect.edits, path)
+    return Effect(effect.removes, edits, stream_response=effect.stream_response, last=effect.last)
+
+
+def told_path(edits: Sequence[HeaderEdit], path: Sequence[str]) -> tuple[HeaderEdit, ...]:
+    """Return `edits` with the response path `fallback` and, behind it, the models called."""
+    at = next(at for at, edit in enumerate(edits) if edit.name == RESPONSE_PATH)
+    told = (
+        HeaderEdit(RESPONSE_PATH, b"fallback"),
+        HeaderEdit(b"x-vsr-fallback-attempts", b"%d" % len(path)),
+        HeaderEdit(b"x-vsr-fallback-path", ",".join(path).encode()),
+    )
+    return (*edits[:at], *told, *edits[at + 1 :])
 
 
 def with_warnings(effect: Effect, warnings: tuple[ProtocolWarning, ...]) -> Effect:

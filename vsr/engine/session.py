@@ -15,7 +15,7 @@ from vsr.engine.endpoints import Endpoint, Protocol, find_endpoint, is_closed, p
 from vsr.engine.entrypoint import Entrypoints
 from vsr.engine.extensions import Surroundings
 from vsr.engine.plugins.plugin import Observer
-from vsr.engine.request_phase import Outgoing, as_chat, dispatch, read_request
+from vsr.engine.request_phase import Outgoing, as_chat, read_request
 from vsr.engine.response_phase import (
     UsageStream,
     debug_edits,
@@ -28,11 +28,12 @@ from vsr.engine.response_phase import (
     usage_of,
     whole_answer,
     whole_failure,
+    with_path,
     with_protocols,
     with_warnings,
 )
 from vsr.engine.target import DIAGNOSTIC_HEADERS, Keystone, Target
-from vsr.engine.user_key import find_key, with_key
+from vsr.engine.user_key import dispatch_for
 from vsr.errors import AnswerNotTranslatable, InvalidRequest, VsrError
 from vsr.graph.budget import Budget
 from vsr.graph.compile import CompiledGraph
@@ -59,7 +60,7 @@ INTERNAL_HEADERS = frozenset(
 )
 """Names of the reference's hop protocol: ours runs in process, so a client's copy means nothing."""
 
-_HYGIENE = Effect(removes=INTERNAL_HEADERS, edits=(HeaderEdit(b"accept-encoding", b"identity"),))
+HYGIENE = Effect(removes=INTERNAL_HEADERS, edits=(HeaderEdit(b"accept-encoding", b"identity"),))
 _BYPASS = Effect(removes=INTERNAL_HEADERS)
 _STREAMED = Effect(stream_response=True)
 _JSON = HeaderEdit(b"content-type", b"application/json")
@@ -129,15 +130,17 @@ class RoutingSession(msgspec.Struct):
     target: Target | None = None
     body_mode: BodyMode = BodyMode.UNSEEN
     stream: UsageStream | None = None
-    _chat: ChatRequest | None = None
+    chat: ChatRequest | None = None
     _verdict: Verdict | None = None
-    _outgoing: Outgoing | None = None
-    _context: NodeContext | None = None
+    outgoing: Outgoing | None = None
+    context: NodeContext | None = None
     _latency_s: float = 0.0
     _status: int = 0
     _described: frozenset[bytes] = frozenset()
     """Fields that go when the body is replaced."""
     _usage: Usage | None = None
+    path: tuple[str, ...] = ()
+    """Models that were called, if more than one was; the last one serves."""
 
     @property
     def wants_response_body(self) -> bool:
@@ -156,7 +159,7 @@ class RoutingSession(msgspec.Struct):
     @property
     def budget(self) -> Budget | None:
         """Return the request's budget once its graph has run."""
-        return self._context.budget if self._context is not None else None
+        return self.context.budget if self.context is not None else None
 
     def request_headers(self) -> Effect:
         """Check method and path; answer the model list."""
@@ -171,7 +174,7 @@ class RoutingSession(msgspec.Struct):
             return self._refuse(error)
         if self.endpoint is Endpoint.MODELS:
             return self.settings.model_list
-        return _HYGIENE
+        return HYGIENE
 
     async def request_body(self) -> Effect:
         """Decide who serves the request and rewrite it for that backend."""
@@ -180,7 +183,7 @@ class RoutingSession(msgspec.Struct):
             return UNCHANGED
         started_at = clock()
         try:
-            chat = self._chat = read_request(endpoint, self.request)
+            chat = self.chat = read_request(endpoint, self.request)
             entrypoints = self.settings.entrypoints
             answers = NO_ANSWERS
             if entrypoints.is_learned and (asks := entrypoints.asks(chat)):
@@ -190,16 +193,12 @@ class RoutingSession(msgspec.Struct):
                 return self._answer(chat, self.target)
             if chat.is_streaming and self.target.chain.answer_edits:
                 raise InvalidRequest(_NO_STREAM, code="stream_not_possible", param="stream")
-            keys = self.target.user_keys
-            key = None if keys is None else find_key(self.target, keys, self.request.headers)
-            self._outgoing = dispatch(endpoint, self.request, chat, self.target)
-            if key is not None:
-                self._outgoing.effect = with_key(self._outgoing.effect, key)
+            self.outgoing = dispatch_for(endpoint, self.request, chat, self.target)
             await self.hand_out(self.target.alias)
         except VsrError as error:
             return self._refuse(error)
         self._latency_s = clock() - started_at
-        return self._outgoing.effect
+        return self.outgoing.effect
 
     async def _ask(self, asks: Mapping[str, bytes]) -> Mapping[str, bytes]:
         """Ask the model runtime; one that fails knows nothing, and no rule of its matches."""
@@ -215,19 +214,19 @@ class RoutingSession(msgspec.Struct):
         Raises:
             VsrError: the graph failed.
         """
-        self._context = NodeContext(
+        self.context = NodeContext(
             tasks=self.tasks,
             deadline=self.deadline,
             budget=Budget(),
             ledger=Ledger(),
             params={"model": model},
-            prompt=self._chat or _Opaque(len(self.request.body)),
+            prompt=self.chat or _Opaque(len(self.request.body)),
         )
         plain = self.settings.plain
         if plain.tail is not None and not plain.steps:
-            self.tail = plain.tail.hand_out(self._context)
+            self.tail = plain.tail.hand_out(self.context)
             return
-        result = await execute(plain, self._context)
+        result = await execute(plain, self.context)
         if isinstance(result, TailCall):
             self.tail = result
 
@@ -235,7 +234,7 @@ class RoutingSession(msgspec.Struct):
         """Say in headers what was decided; settle what the body needs."""
         fields = headers.first_values()
         is_stream = b"text/event-stream" in fields.get(b"content-type", b"").lower()
-        target, chat, outgoing = self.target, self._chat, self._outgoing
+        target, chat, outgoing = self.target, self.chat, self.outgoing
         if target is None or chat is None or outgoing is None:
             return self._unrouted(is_stream=is_stream)
         if status >= _FIRST_ERROR:
@@ -274,11 +273,13 @@ class RoutingSession(msgspec.Struct):
         is_debugging = self._is_set(b"x-vsr-debug")
         if is_debugging:
             effect = with_protocols(effect, self.endpoint.protocol, target.protocol)
+        if self.path:
+            effect = with_path(effect, self.path)
         if effect.last is None:
             return effect
         effect = effect.completed(b"%.3f" % (self._latency_s * 1000))
-        if is_debugging and self._chat is not None:
-            debug = debug_edits(target, self._verdict, self._chat)
+        if is_debugging and self.chat is not None:
+            debug = debug_edits(target, self._verdict, self.chat)
             edits = (*effect.all_edits(), *debug)
             return Effect(effect.removes, edits, stream_response=effect.stream_response)
         return effect
@@ -302,7 +303,7 @@ class RoutingSession(msgspec.Struct):
             body = whole_failure(client, self._status, data)
             return Effect(self._described, (_JSON,), body)
         self.watch(data)
-        known = () if self._outgoing is None else self._outgoing.warnings
+        known = () if self.outgoing is None else self.outgoing.warnings
         try:
             body, edits = whole_answer(client, self.target, data, self._unix_s(), known)
         except VsrError as error:
@@ -317,6 +318,13 @@ class RoutingSession(msgspec.Struct):
         found = read_usage(body)
         if found is not None:
             self._usage = Usage(found.prompt_tokens, found.completion_tokens)
+
+    def admit_retry(self, *, is_known_zero: bool) -> bool:
+        """Reserve for one attempt more of the tail call; see `routing.budget.Spend`."""
+        tail, context = self.tail, self.context
+        if tail is None or context is None:
+            return True
+        return context.reopen_call(tail.entry, is_known_zero=is_known_zero)
 
     def evidence(self) -> Evidence:
         """Return what was decided so far."""
@@ -336,8 +344,8 @@ class RoutingSession(msgspec.Struct):
 
     def finish(self, outcome: Outcome) -> None:
         """Close the tail call's ledger entry, settle its reservation, tell the observers."""
-        if self.tail is not None and self._context is not None:
-            self._context.close_call(self.tail.entry, outcome)
+        if self.tail is not None and self.context is not None:
+            self.context.close_call(self.tail.entry, outcome)
         if self.target is not None and self.target.chain.observers:
             _tell(self.target.chain.observers, outcome)
 

@@ -1,6 +1,6 @@
 """What serving one model for one decision comes to; all of it is known at activation."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import attrs
 import msgspec
@@ -13,7 +13,8 @@ from vsr.engine.plugins.reasoning import ref_reasoning
 from vsr.registry import Registry
 from vsr.resources.cluster import ApiFormat, Cluster, UserKeys
 from vsr.resources.plugin import SystemPrompt
-from vsr.resources.program import Decision, ModelRef
+from vsr.resources.program import And, Decision, ModelRef
+from vsr.resources.reliability import CallOverride, CallPolicy, FallbackPolicy
 from vsr.routing.effect import Effect, HeaderEdit
 from vsr.routing.plan import Label
 from vsr.routing.request import USER_KEY_HEADERS
@@ -84,6 +85,17 @@ class ReplyEffects:
     streamed: Effect
 
 
+@attrs.frozen(eq=False)
+class Fallback:
+    """The models of one decision, for calls that go on from one to another."""
+
+    policy: FallbackPolicy
+    site: Site = attrs.field(repr=False)
+    """Of the fixed answer behind the last model."""
+    targets: dict[str, "Target"] = attrs.field(factory=dict, repr=False)
+    """In order of preference."""
+
+
 @attrs.frozen
 class Target:
     """One model ready to serve for one choice."""
@@ -98,6 +110,10 @@ class Target:
     chain: PluginChain
     user_keys: UserKeys | None
     """None: nobody is asked for a key of their own."""
+    policy: CallPolicy | None
+    """Timeouts and retries of its calls; None: the cluster's own."""
+    fallback: Fallback | None = attrs.field(eq=False)
+    """Where its failed calls may go on; None: nowhere."""
     is_plain: bool
     """Whether nothing of a request's body is changed but the model's name."""
     has_system_prompt: bool
@@ -119,6 +135,8 @@ class Workshop:
     default_effort: str | None = None
     key_headers: frozenset[bytes] = USER_KEY_HEADERS
     """Request headers that may hold users' provider keys."""
+    layers: tuple[CallOverride | None, ...] = ()
+    """What the places that ask for targets change of calls, the outermost first."""
 
     def concrete(self, cluster: Cluster, *, adapter: str | None = None) -> Target:
         """Return the target of a model that a client names, or of an adapter of it.
@@ -133,9 +151,16 @@ class Workshop:
         return self._make(cluster, Choice(recipe), PluginChain(), model)
 
     def decided(
-        self, cluster: Cluster, recipe: str, decision: Decision, ref: ModelRef, *, match_all: bool
+        self,
+        cluster: Cluster,
+        recipe: str,
+        decision: Decision,
+        ref: ModelRef,
+        fallback: Fallback | None = None,
     ) -> Target:
         """Return the target of a decision's candidate.
+
+        One that has a fallback is entered there.
 
         Raises:
             ConfigRejected: a plugin of the decision can't do what it is asked for.
@@ -150,15 +175,28 @@ class Workshop:
             output_limit_tokens=cluster.max_output_tokens,
         )
         edits = [] if reasoning.edit is None else [reasoning.edit]
+        match_all = decision.rules == And()
         choice = Choice(recipe, decision.name, decision.algorithm.type, match_all, reasoning.mode)
         chain = compile_chain(decision.plugins, site, self.plugins, edits)
-        return self._make(
+        target = self._make(
             cluster,
             choice,
             chain,
             ref.lora_name or cluster.upstream_model,
-            has_system_prompt=any(isinstance(it, SystemPrompt) for it in decision.plugins),
+            decision=decision,
+            fallback=fallback,
         )
+        if fallback is not None:
+            fallback.targets.setdefault(cluster.name, target)
+        return target
+
+    def fallback_of(self, recipe: str, decision: Decision) -> Fallback | None:
+        """Return the fallback of a decision, without targets yet; None if it has none."""
+        policy = decision.fallback
+        if not policy.enabled or len(decision.model_refs) < 2:  # noqa: PLR2004  # one and another
+            return None
+        site = Site(recipe=recipe, decision=decision.name, keystone=self.keystone.edits)
+        return Fallback(policy, site)
 
     def _make(
         self,
@@ -167,8 +205,10 @@ class Workshop:
         chain: PluginChain,
         model: str,
         *,
-        has_system_prompt: bool = False,
+        decision: Decision | None = None,
+        fallback: Fallback | None = None,
     ) -> Target:
+        plugins = () if decision is None else decision.plugins
         protocol = Protocol.OPENAI
         if cluster.api_format is ApiFormat.ANTHROPIC:
             protocol = Protocol.ANTHROPIC
@@ -180,8 +220,10 @@ class Workshop:
             model_json=msgspec.json.encode(model),
             chain=chain,
             user_keys=cluster.user_keys,
+            policy=_policy(cluster, (*self.layers, None if decision is None else decision.calls)),
+            fallback=fallback,
             is_plain=not (chain.params or chain.body),
-            has_system_prompt=has_system_prompt,
+            has_system_prompt=any(isinstance(it, SystemPrompt) for it in plugins),
             requests=self._requests(cluster, chain, adds_version=protocol is Protocol.ANTHROPIC),
             versioned_requests=self._requests(cluster, chain, adds_version=False),
             replies={
@@ -229,6 +271,15 @@ class Workshop:
             as_it_is=Effect(removes, edits, clear_route_cache=True),
             rewritten=Effect(whole, edits, clear_route_cache=True, last=(_LENGTH, b"")),
         )
+
+
+def _policy(cluster: Cluster, layers: Sequence[CallOverride | None]) -> CallPolicy | None:
+    """Return what the layers make of the cluster's policy; None if they leave it as it is."""
+    policy = cluster.calls
+    for layer in layers:
+        if layer is not None:
+            policy = layer.over(policy)
+    return None if policy == cluster.calls else policy
 
 
 def _protocol_edits(client: Protocol, upstream: Protocol) -> tuple[HeaderEdit, ...]:

@@ -1,12 +1,33 @@
 """A user's own key for the provider that serves the request."""
 
-from vsr.engine.endpoints import Protocol
+from vsr.codec.chat import ChatRequest
+from vsr.engine.endpoints import Endpoint, Protocol
+from vsr.engine.request_phase import Outgoing, dispatch
 from vsr.engine.target import Target
 from vsr.errors import ProviderKeyMissing
 from vsr.headers import Headers
 from vsr.resources.cluster import UserKeys
 from vsr.routing.effect import Effect, HeaderEdit
-from vsr.routing.request import CREDENTIALS
+from vsr.routing.request import CREDENTIALS, Request
+
+
+def dispatch_for(
+    endpoint: Endpoint, request: Request, chat: ChatRequest, target: Target
+) -> Outgoing:
+    """Turn the client's request into what the target's backend is asked, with the user's key.
+
+    Raises:
+        ProviderKeyMissing: a key is needed, and nobody has one.
+        InvalidRequest: see `request_phase.dispatch`.
+    """
+    keys = target.user_keys
+    if keys is None:
+        return dispatch(endpoint, request, chat, target)
+    key = find_key(target, keys, request.headers)
+    outgoing = dispatch(endpoint, request, chat, target)
+    if key is not None:
+        outgoing.effect = with_key(outgoing.effect, key)
+    return outgoing
 
 
 def find_key(target: Target, keys: UserKeys, headers: Headers) -> HeaderEdit | None:

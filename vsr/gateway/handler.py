@@ -2,6 +2,7 @@
 
 import logging
 import time
+from math import inf
 
 import attrs
 import msgspec
@@ -18,17 +19,16 @@ from vsr.errors import (
 from vsr.gateway.auth import check_api_key
 from vsr.gateway.exchange import Exchange
 from vsr.gateway.ingress import ANTHROPIC_CLIENT_KEYS, CLIENT_KEYS, IngressRules, ingress_headers
-from vsr.gateway.probes import PROBES, answer_probe
+from vsr.gateway.probes import PROBES, ProbeRun, answer_probe
 from vsr.gateway.relay import is_short, pass_as_it_comes, pass_stream, pass_whole, replaced
 from vsr.gateway.request_scope import RequestScope
 from vsr.gateway.writer import render_error
-from vsr.headers import HeaderLine
 from vsr.network.port import NetworkError
 from vsr.resources.listener import Listener
-from vsr.routing.effect import render_immediate
+from vsr.routing.effect import ImmediateResponse, render_immediate
 from vsr.routing.generation import ActiveGeneration, Generation
 from vsr.routing.outcome import Cause, Outcome, Terminal
-from vsr.routing.plan import UNROUTED, Call, Plan
+from vsr.routing.plan import UNROUTED, Alternatives, Call, Plan
 from vsr.routing.ports import Admission, AdmitAll, Journal, UpstreamResponse
 from vsr.routing.request import MESSAGES_PATH, Request
 from vsr.routing.session import BodyMode
@@ -100,26 +100,6 @@ class ListenerHandler:
         )
 
 
-class ProbeRun:
-    """The run of a probe: nothing is counted, logged or routed."""
-
-    needs_end = False
-
-    def __init__(self, exchange: Exchange, answer: tuple[int, list[HeaderLine], bytes]) -> None:
-        self.exchange = exchange
-        self.answer = answer
-
-    async def work(self) -> None:
-        """Answer."""
-        await self.exchange.respond(*self.answer)
-
-    async def conclude(self, failure: Exception | None) -> None:
-        """Do nothing: a probe that could not be answered has no other end."""
-
-    def finish(self) -> None:
-        """Do nothing."""
-
-
 class RequestRun(msgspec.Struct, eq=False):
     """One request under way: `work` answers it, `finish` accounts for it, exactly once."""
 
@@ -142,6 +122,8 @@ class RequestRun(msgspec.Struct, eq=False):
     answered_at: float = 0.0
     upstream_s: float | None = None
     first_byte_s: float | None = None
+    upstream_host: str = ""
+    """`host:port` of the endpoint that answered, as configured."""
     is_admitted: bool = False
 
     async def work(self) -> None:
@@ -242,27 +224,74 @@ class RequestRun(msgspec.Struct, eq=False):
         self, generation: Generation, listener: Listener, plan: Plan, call: Call
     ) -> None:
         """Send the tail call and pass its response on."""
+        if plan.alternatives is not None:
+            await self._relay_along(generation, listener, plan, call, plan.alternatives)
+            return
         exchange = self.exchange
         cluster = generation.upstream.cluster_for(call.route_key)
-        total_s, idle_s = cluster.timeouts(listener.call_timeout_s)
+        total_s, idle_s = cluster.timeouts(call, listener.call_timeout_s)
         sent_at = exchange.now()
         deadline = NO_DEADLINE if total_s is None else Deadline(sent_at + total_s)
         exchange.end_at(deadline.at)
-        response = await cluster.send(call, deadline=deadline, idle_s=idle_s, journal=self.journal)
+        response = await cluster.send(
+            call, now=sent_at, deadline=deadline, idle_s=idle_s, journal=self.journal
+        )
         try:
-            self.answered_at = exchange.now()
-            self.upstream_s = self.answered_at - sent_at
-            try:
-                mode = generation.engine.respond(plan, response.status, response.headers)
-            except RoutingFailed:
-                raise RoutingFailed(phase="response") from None
-            if mode is BodyMode.WATCH and is_short(response):
-                self.first_byte_s = self.answered_at - self.started_at
-                await pass_whole(exchange, response, plan.session.watch)
-            else:
-                await self._pass_on(generation, plan, response, mode)
+            self.upstream_s = self._note_head(response) - sent_at
+            await self._answer_with(generation, plan, response)
         finally:
             response.close()
+
+    async def _relay_along(
+        self,
+        generation: Generation,
+        listener: Listener,
+        plan: Plan,
+        call: Call,
+        alternatives: Alternatives,
+    ) -> None:
+        """Send the tail call, then calls to other models while it fails; pass the answer on."""
+        exchange = self.exchange
+        sent_at = exchange.now()
+        exchange.end_at(inf)  # every call has its own limit until there is an answer
+        served = await generation.upstream.send_along(
+            call,
+            alternatives,
+            listener_s=listener.call_timeout_s,
+            started_at=self.started_at,
+            journal=self.journal,
+        )
+        if isinstance(served, ImmediateResponse):
+            status, lines = render_immediate(served)
+            await exchange.respond(status, lines, served.body)
+            return
+        response = served.response
+        try:
+            exchange.end_at(served.total_at)
+            plan.label = served.label or plan.label
+            self.upstream_s = self._note_head(response) - sent_at
+            await self._answer_with(generation, plan, response)
+        finally:
+            response.close()
+
+    def _note_head(self, response: UpstreamResponse) -> float:
+        self.upstream_host = response.attempt.address
+        self.answered_at = response.attempt.head_at or self.exchange.now()
+        return self.answered_at
+
+    async def _answer_with(
+        self, generation: Generation, plan: Plan, response: UpstreamResponse
+    ) -> None:
+        """Run the response phases and send the client its answer."""
+        try:
+            mode = generation.engine.respond(plan, response.status, response.headers)
+        except RoutingFailed:
+            raise RoutingFailed(phase="response") from None
+        if mode is BodyMode.WATCH and is_short(response):
+            self.first_byte_s = self.answered_at - self.started_at
+            await pass_whole(self.exchange, response, plan.session.watch)
+        else:
+            await self._pass_on(generation, plan, response, mode)
 
     async def _pass_on(
         self, generation: Generation, plan: Plan, response: UpstreamResponse, mode: BodyMode
@@ -350,7 +379,7 @@ class RequestRun(msgspec.Struct, eq=False):
             if request is None
             else request.id,
             authority=head.authority.decode("latin-1"),
-            upstream_host=self.journal.upstream_host,
+            upstream_host=self.upstream_host,
             response_flags=self._flags(outcome),
             outcome=outcome.terminal,
             cause=outcome.cause,

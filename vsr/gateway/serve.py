@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Protocol
 
 import attrs
 import trio
@@ -10,7 +11,6 @@ import trio
 from vsr.gateway.connection import H1Connection
 from vsr.gateway.exchange import Handler
 from vsr.gateway.h2_connection import H2Connection
-from vsr.gateway.handler import Gateway
 from vsr.gateway.opening import Opening
 from vsr.http.plain_head import PlainHeads
 from vsr.network.port import ConnectionBroken, Network
@@ -108,25 +108,35 @@ class ListenerServer:
                 self.on_empty()
 
 
+class Front(Protocol):
+    """What answers the requests of a server's listeners."""
+
+    is_draining: bool
+    """Set by the server when it ends."""
+
+    def handler_for(self, listener: Listener) -> Handler:
+        """Return what handles the requests of a listener's connections."""
+
+
 class Server:
-    """All listeners of standalone mode."""
+    """Listeners that belong together: all those of standalone mode, or that of the metrics."""
 
     def __init__(
         self,
         network: Network,
-        gateway: Gateway,
+        front: Front,
         certificates: Mapping[str, ServerCertificate] = NO_CERTIFICATES,
     ) -> None:
         """Take what is to be served.
 
         Args:
             network: where listeners are bound.
-            gateway: answers the requests.
+            front: answers the requests.
             certificates: by listener; one without its own speaks clear text.
         """
         self._network = network
         self._certificates = certificates
-        self._gateway = gateway
+        self._front = front
         self._timers = LazyTimers()
         self._listeners: list[ListenerServer] = []
         self._emptied = trio.Event()
@@ -174,7 +184,7 @@ class Server:
 
         Bounded: a client that never reads is cut off with the rest.
         """
-        self._gateway.is_draining = True
+        self._front.is_draining = True
         for server in self._listeners:
             server.drain()
         with trio.move_on_after(grace_s):
@@ -190,7 +200,7 @@ class Server:
             server.force_end()
 
     def _new_server(self, resource: Listener, bound: BoundListener) -> ListenerServer:
-        handler = self._gateway.handler_for(resource)
+        handler = self._front.handler_for(resource)
         certificate = self._certificates.get(resource.name)
         return ListenerServer(resource, bound, handler, self._timers, self._tell_empty, certificate)
 

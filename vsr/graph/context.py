@@ -11,7 +11,7 @@ from vsr.errors import BudgetExhausted, DeadlineExceeded, VsrError
 from vsr.graph.budget import Budget
 from vsr.graph.ledger import Ledger, LedgerEntry
 from vsr.headers import Headers
-from vsr.routing.outcome import Cause, Outcome, Terminal
+from vsr.routing.outcome import NOTHING_USED, Cause, Outcome, Terminal
 from vsr.routing.plan import Call
 from vsr.routing.ports import Caller, Tasks
 
@@ -69,6 +69,20 @@ class NodeContext(msgspec.Struct):
         if reservation is None:
             raise BudgetExhausted
         return self.ledger.open(model, reservation)
+
+    def reopen_call(self, entry: LedgerEntry, *, is_known_zero: bool) -> bool:
+        """Reserve for one attempt more of the call in `entry`; False refuses it.
+
+        What the attempt before may have used stays spent, unless it surely used nothing.
+        """
+        budget = self.budget
+        budget.settle(entry.reservation, NOTHING_USED if is_known_zero else None)
+        prompt_bound = self.prompt.token_count if budget.needs_bounds else 0
+        reservation = budget.admit(entry.model, prompt_bound, self.output_bound_tokens)
+        if reservation is None:
+            return False
+        entry.reservation = reservation
+        return True
 
     def close_call(self, entry: LedgerEntry, outcome: Outcome) -> None:
         """Close `entry` and settle its reservation; only the first end of a call counts."""

@@ -5,6 +5,14 @@ from enum import StrEnum
 import attrs
 
 from vsr.resources.reasoning import ReasoningFamily, ReasoningTransport
+from vsr.resources.reliability import (
+    BreakerLimits,
+    CallPolicy,
+    HealthCheck,
+    LbPolicy,
+    OutlierDetection,
+    RetryBudget,
+)
 
 
 class ApiFormat(StrEnum):
@@ -97,10 +105,18 @@ class Cluster:
     """Header line that authenticates us to the backend."""
     connect_timeout_s: float = 10.0
     """TCP and TLS together. Source: the reference's cluster connect timeout."""
-    total_timeout_s: float | None = None
-    """The whole call with its streamed body; None inherits the listener's, 0 means no limit."""
-    idle_timeout_s: float | None = None
-    """One wait for more of the body; None inherits the listener's, 0 means no limit."""
+    calls: CallPolicy = attrs.field(factory=CallPolicy)
+    """Timeouts and retries of its calls, unless a layer above changes them."""
+    replay_bytes: int = 4_194_304
+    """Requests with a longer body are not repeated. Our own default."""
+    lb_policy: LbPolicy = LbPolicy.ROUND_ROBIN
+    breaker: BreakerLimits = attrs.field(factory=BreakerLimits)
+    retry_budget: RetryBudget | None = None
+    """None: `breaker.max_retries` bounds the retries that run at once."""
+    outliers: OutlierDetection | None = None
+    """None: no endpoint is ejected."""
+    health_check: HealthCheck | None = None
+    """None: endpoints are not asked for their health."""
     api_format: ApiFormat = ApiFormat.OPENAI
     provider: str = "vllm"
     """Kind of its backends."""
@@ -115,11 +131,3 @@ class Cluster:
     """None: users have none for it, and a call needs no more than `credential`."""
     context_window_tokens: int | None = None
     max_output_tokens: int | None = None
-
-    def total_s(self, listener_s: float | None) -> float | None:
-        """Return the total timeout under a listener's default; None means no limit."""
-        return (self.total_timeout_s or None) if self.total_timeout_s is not None else listener_s
-
-    def idle_s(self, listener_s: float | None) -> float | None:
-        """Return the idle timeout under a listener's default; None means no limit."""
-        return (self.idle_timeout_s or None) if self.idle_timeout_s is not None else listener_s

@@ -6,6 +6,7 @@ import attrs
 
 from vsr.resources.plugin import Plugin
 from vsr.resources.reasoning import ReasoningMode
+from vsr.resources.reliability import CallOverride, FallbackPolicy
 
 
 class KeywordOperator(StrEnum):
@@ -118,6 +119,10 @@ class Decision:
     algorithm: Algorithm = Algorithm()
     plugins: tuple[Plugin, ...] = ()
     """In authored order, at most one of a kind."""
+    calls: CallOverride | None = None
+    """What it changes of its models' calls."""
+    fallback: FallbackPolicy = attrs.field(factory=FallbackPolicy)
+    """How its failed calls go on to its other models."""
 
 
 @attrs.frozen
@@ -129,3 +134,5 @@ class Program:
     keywords: tuple[KeywordSignal, ...] = ()
     contexts: tuple[ContextSignal, ...] = ()
     decisions: tuple[Decision, ...] = ()
+    calls: CallOverride | None = None
+    """What it changes of its models' calls, its decisions' own changes not yet applied."""

@@ -2,6 +2,8 @@
 
 import attrs
 
+from vsr.resources.reliability import CallOverride
+
 
 @attrs.frozen
 class Route:
@@ -18,3 +20,5 @@ class Route:
     """Whether `/v1/models` shows it; the older automatic names route but are not shown."""
     algorithm: str | None = None
     """Only decisions with this algorithm may match; None means all of the program."""
+    calls: CallOverride | None = None
+    """What it changes of its models' calls."""

@@ -4,8 +4,6 @@ from typing import Protocol
 
 import msgspec
 
-from vsr.routing.outcome import Usage
-
 
 class Reservation(msgspec.Struct, eq=False, gc=False):
     """What one attempt may spend at most."""
@@ -19,14 +17,13 @@ class Reservation(msgspec.Struct, eq=False, gc=False):
 
 
 class Spend(Protocol):
-    """Asked before every attempt, told after it."""
+    """What a call may still spend: its first attempt is reserved for, further ones must ask."""
 
-    def admit(
-        self, model: str, prompt_bound_tokens: int, output_bound_tokens: int
-    ) -> Reservation | None:
-        """Reserve for one attempt; None refuses, and then no call may be made."""
-        ...
+    def admit_retry(self, *, is_known_zero: bool) -> bool:
+        """Reserve for one attempt more; False refuses, and then it may not be made.
 
-    def settle(self, reservation: Reservation, usage: Usage | None) -> None:
-        """Replace the reservation by the real usage; None keeps the reservation as the price."""
+        Args:
+            is_known_zero: whether the attempt before surely used nothing. If not, what was
+                reserved for it is its price.
+        """
         ...

@@ -15,7 +15,8 @@ from vsr.routing.ports import Upstream
 class Generation:
     """One version of the configuration as it serves; a request uses exactly one, first to last.
 
-    `on_unused` runs once: when the generation is retired and its last lease has been released.
+    `on_retired` runs once, when the generation is retired: whatever runs for it beside its
+    requests stops. `on_unused` runs once: when it is retired and its last lease was released.
     """
 
     version: int
@@ -23,6 +24,7 @@ class Generation:
     engine: Engine
     upstream: Upstream
     on_unused: Callable[[], None] | None = None
+    on_retired: Callable[[], None] | None = None
     leases: int = attrs.field(default=0, init=False)
     is_retired: bool = attrs.field(default=False, init=False)
 
@@ -50,6 +52,9 @@ class Generation:
     def retire(self) -> None:
         """Take no further requests; those under way finish."""
         self.is_retired = True
+        if self.on_retired is not None:
+            tell, self.on_retired = self.on_retired, None
+            tell()
         self._tell_if_unused()
 
     def _tell_if_unused(self) -> None:

@@ -1,6 +1,7 @@
 """How a call ended: transport fact, terminal class, cause, usage."""
 
 from enum import IntEnum, StrEnum
+from typing import Final
 
 import msgspec
 
@@ -42,16 +43,38 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     completion_tokens: int
 
 
-class Attempt(msgspec.Struct, frozen=True, gc=False):
-    """One try of a call at one endpoint."""
+NOTHING_USED: Final = Usage(0, 0)
+"""Of an attempt that surely did nothing; one that may have is None."""
+REFUSED_STREAM: Final = "refused_stream"
+"""Code of an attempt whose stream the backend refused before any work. Source: RFC 9113, 8.7."""
+
+
+class Attempt(msgspec.Struct, gc=False):
+    """One try of a call at one endpoint, as far as it has got. Times are monotonic seconds."""
 
     cluster: str
+    """The model's alias."""
     endpoint: str
-    fact: TransportFact
-    status: int | None
+    address: str
+    """`host:port` of the endpoint, as configured."""
+    started_at: float
+    fact: TransportFact = TransportFact.NOT_CONNECTED
+    """The last thing known to have happened on the wire."""
+    status: int | None = None
     """None when no response head arrived."""
     error: str = ""
-    """Code of the failure, empty for a response."""
+    """Code of the failure, of a body that broke off too; empty while there is none."""
+    stage: str = ""
+    """Which limit passed, where the failure is a timeout: see `upstream.policy.outcome`."""
+    head_at: float | None = None
+    ended_at: float | None = None
+    usage: Usage | None = None
+    """None is unknown, never zero."""
+
+    @property
+    def is_known_zero(self) -> bool:
+        """Return whether the backend surely did nothing: no byte of the request left us."""
+        return self.fact <= TransportFact.CONNECTED or self.error == REFUSED_STREAM
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):

@@ -1,10 +1,12 @@
 """What the request phases come to: an immediate answer, or one call to a backend."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import msgspec
 
 from vsr.headers import Headers
+from vsr.resources.reliability import CallPolicy, FallbackPolicy
 from vsr.routing.budget import Spend
 from vsr.routing.effect import ImmediateResponse
 from vsr.routing.outcome import Outcome
@@ -27,7 +29,9 @@ class Call(msgspec.Struct, gc=False):
     own_headers: frozenset[bytes] = frozenset()
     """Names that the core has set: no line of theirs is the client's any more."""
     spend: Spend | None = None
-    """The request's budget, asked before every further attempt; None where nothing is counted."""
+    """Asked before every further attempt; None where nothing is counted."""
+    policy: CallPolicy | None = None
+    """Timeouts and retries; None: the cluster's own."""
 
 
 class Settlement:
@@ -87,6 +91,61 @@ class Label(msgspec.Struct, frozen=True, gc=False):
 UNROUTED = Label()
 
 
+class Alternatives(Protocol):
+    """The other models that a request's failed call may go on to."""
+
+    @property
+    def policy(self) -> FallbackPolicy:
+        """Return when and how far the call goes on."""
+        ...
+
+    @property
+    def models(self) -> Sequence[str]:
+        """Return the models in the order of preference, the one that was chosen among them."""
+        ...
+
+    @property
+    def has_tool_result(self) -> bool:
+        """Return whether the request hands over what a tool did."""
+        ...
+
+    def is_refusal(self, body: bytes) -> bool:
+        """Return whether a backend's whole answer is a refusal to answer."""
+        ...
+
+    def prepare(self, model: str) -> Call:
+        """Return the client's request as a call to `model`, and reserve for it.
+
+        Raises:
+            VsrError: it cannot be said to that model, or nothing may be spent on it.
+        """
+        ...
+
+    def last_resort(self, path: Sequence[str]) -> ImmediateResponse:
+        """Return the fixed answer of a policy that has one, when no model has answered.
+
+        Args:
+            path: models that were called, in order.
+        """
+        ...
+
+    def give_back(self) -> None:
+        """Let the first call's failure be the answer: the last candidate has failed, too."""
+        ...
+
+    def abandon(self) -> None:
+        """Take note that nobody waits any more while a candidate was asked."""
+        ...
+
+    def commit(self, path: Sequence[str]) -> Label:
+        """Let the session go on with the call prepared last; return what logs call it then.
+
+        Args:
+            path: models called so far, in order; the last one serves.
+        """
+        ...
+
+
 class Plan(msgspec.Struct):
     """The result of the request phases: one of `immediate` and `call` is set.
 
@@ -98,6 +157,8 @@ class Plan(msgspec.Struct):
     immediate: ImmediateResponse | None = None
     call: Call | None = None
     label: Label = UNROUTED
+    alternatives: Alternatives | None = None
+    """Where a failed call may go on; None: its failure is the answer."""
 
     def finish(self, outcome: Outcome) -> bool:
         """End the request exactly once; return whether this call did it."""

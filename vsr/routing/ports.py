@@ -10,8 +10,9 @@ from vsr.deadline import Deadline
 from vsr.headers import Headers
 from vsr.network.port import Connection
 from vsr.resources.cluster import Endpoint
-from vsr.routing.outcome import Attempt, Cause, TransportFact
-from vsr.routing.plan import Call
+from vsr.routing.effect import ImmediateResponse
+from vsr.routing.outcome import Attempt, Cause
+from vsr.routing.plan import Alternatives, Call, Label
 from vsr.routing.request import Request
 
 
@@ -91,6 +92,8 @@ class UpstreamResponse(Protocol):
     """Hop-by-hop lines are gone."""
     length: int | None
     """Declared body length, None when it is not known beforehand."""
+    attempt: Attempt
+    """The one that serves this response."""
 
     def take(self) -> bytes:
         """Return the body bytes that have arrived already, maybe none, without waiting."""
@@ -117,11 +120,6 @@ class UpstreamResponse(Protocol):
         """
         ...
 
-    @property
-    def fact(self) -> TransportFact:
-        """Return the last transport fact of the attempt that serves this response."""
-        ...
-
     def close(self) -> None:
         """Give the connection back if the response is complete, else drop it at once."""
         ...
@@ -131,37 +129,83 @@ class Journal(msgspec.Struct, gc=False):
     """The attempts of one call, in order."""
 
     attempts: list[Attempt] = []
-    upstream_host: str = ""
-    """`host:port` of the endpoint that answered, as configured."""
 
 
 class UpstreamCluster(Protocol):
     """The backends of one model, and how they are called."""
 
-    def timeouts(self, listener_s: float | None) -> tuple[float | None, float | None]:
-        """Return total and idle timeout under a listener's default; None means no limit."""
+    def timeouts(self, call: Call, listener_s: float | None) -> tuple[float | None, float | None]:
+        """Return a call's total and idle timeout under a listener's default; None is no limit."""
         ...
 
     async def send(
-        self, call: Call, *, deadline: Deadline, idle_s: float | None, journal: Journal
+        self,
+        call: Call,
+        *,
+        now: float,
+        deadline: Deadline,
+        idle_s: float | None,
+        journal: Journal,
     ) -> UpstreamResponse:
         """Send `call` as the cluster's policy allows.
 
         Args:
             call: its body is whole bytes, since a retry must be able to repeat it.
+            now: monotonic seconds.
             deadline: of the request; bounds every attempt and the streamed body together.
             idle_s: limit of one wait for more of the body; None means no limit.
             journal: gets one entry per attempt.
 
         Raises:
-            NoHealthyEndpoint, UpstreamConnectFailure: nothing was sent.
+            NoHealthyEndpoint, UpstreamOverflow, UpstreamConnectFailure: nothing was sent.
             UpstreamReset, UpstreamProtocolError, DeadlineExceeded: no response head came.
         """
         ...
 
 
+class Served(msgspec.Struct, frozen=True):
+    """What serves a request that had alternatives."""
+
+    response: UpstreamResponse
+    total_at: float
+    """End of its call, the streamed body included: monotonic seconds."""
+    label: Label | None = None
+    """What logs call the request now, where another model serves than the one chosen."""
+
+
 class Upstream(Protocol):
     """The clusters of one configuration."""
+
+    async def send_along(
+        self,
+        call: Call,
+        alternatives: Alternatives,
+        *,
+        listener_s: float | None,
+        started_at: float,
+        journal: Journal,
+    ) -> Served | ImmediateResponse:
+        """Send `call` under its own timeouts, and go on to its alternatives when it fails.
+
+        Args:
+            call: to the model that was chosen.
+            alternatives: the other ones.
+            listener_s: default of the total and idle timeouts; None means no limit.
+            started_at: when the request's processing began, monotonic seconds.
+            journal: gets one entry per attempt of each call.
+
+        Raises:
+            UpstreamFailure: of the first call, if nothing was better; see `UpstreamCluster.send`.
+        """
+        ...
+
+    async def run(self) -> None:
+        """Do what has to be done beside the calls, until cancelled."""
+        ...
+
+    async def warm(self) -> None:
+        """Wait until calls can be judged by more than luck; `run` is running."""
+        ...
 
     def cluster_for(self, route_key: bytes) -> UpstreamCluster:
         """Return the named cluster, or the default one.

@@ -1,23 +1,24 @@
 """One try of a call at one endpoint: the request out, the response head in."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from math import inf
 
-import attrs
 import msgspec
 import trio
 
 from vsr.errors import DeadlineExceeded, UpstreamFailure, UpstreamProtocolError, UpstreamReset
 from vsr.headers import HeaderLine, Headers
 from vsr.http.framing import FramingError
-from vsr.http.h1_client import ClientConnection, encode_request
-from vsr.network.port import ConnectionBroken, NetworkError, ReceiveTimedOut
-from vsr.resources.cluster import Cluster, Endpoint
+from vsr.http.h1_client import encode_request
+from vsr.network.port import ConnectionBroken, ReceiveTimedOut
+from vsr.resources.cluster import Endpoint
 from vsr.routing.outcome import Attempt, TransportFact
-from vsr.routing.ports import Journal
-from vsr.upstream.pool import Pool, PooledConnection
+from vsr.upstream.policy.host import Host
+from vsr.upstream.policy.outcome import TimeoutStage
+from vsr.upstream.pool import PooledConnection
+from vsr.upstream.response import AttemptOwner, Response
 
+_CANCELLED = "cancelled"
 _ONE_WRITE_BYTES = 65_536
 """Up to this size head and body leave in one write; beyond it joining costs more than a call."""
 
@@ -31,183 +32,153 @@ class WireRequest(msgspec.Struct, gc=False):
     body: bytes
 
 
-class Response(msgspec.Struct, eq=False):
-    """A backend's response whose head has arrived; see `routing.ports.UpstreamResponse`."""
+class Limits(msgspec.Struct, gc=False):
+    """What one attempt must be done by; points in time are monotonic seconds.
 
-    _pool: Pool
-    _pooled: PooledConnection
-    _idle_s: float | None
-    status: int
-    headers: Headers
-    length: int | None
-    fact: TransportFact = TransportFact.HEAD_RECEIVED
-    _is_closed: bool = False
-
-    @property
-    def is_complete(self) -> bool:
-        """Return whether the whole body has been taken."""
-        http = self._pooled.http
-        return http.is_complete and not http.body
-
-    def take(self) -> bytes:
-        """Return the body bytes that have arrived already, maybe none, without waiting."""
-        return self._pooled.http.take()
-
-    async def receive(self) -> bytes:
-        """Return the next body bytes, empty at the end."""
-        pooled = self._pooled
-        http = pooled.http
-        while not http.body and not http.is_complete:
-            until = inf if self._idle_s is None else trio.current_time() + self._idle_s
-            try:
-                data = await pooled.connection.receive(until=until)
-                if data:
-                    http.feed(data)
-                else:
-                    http.feed_end()
-            except (NetworkError, FramingError) as error:
-                raise _broken_body(error) from None
-        if http.is_complete:
-            self.fact = TransportFact.BODY_RECEIVED
-        return http.take()
-
-    async def relay(self, sink: Callable[[bytes], bool]) -> None:
-        """Hand body bytes to `sink` as they arrive, until it returns False or the body ends."""
-        http = self._pooled.http
-        if (http.body and not sink(http.take())) or http.is_complete:
-            return
-        feed = _Feed(http, sink)
-        try:
-            has_ended = await self._pooled.connection.pump(feed, self._idle_s)
-            if feed.fault is not None:
-                raise feed.fault
-            if has_ended:
-                http.feed_end()
-        except (NetworkError, FramingError) as error:
-            raise _broken_body(error) from None
-        if http.is_complete:
-            self.fact = TransportFact.BODY_RECEIVED
-
-    def close(self) -> None:
-        """Give the connection back if the response is complete, else drop it at once."""
-        if self._is_closed:
-            return
-        self._is_closed = True
-        if self._pooled.is_reusable:
-            self._pool.release(self._pooled)
-        else:
-            self._pool.drop(self._pooled)
-
-
-@attrs.define
-class _Feed:
-    """Takes bytes of a body from the network and hands on what they hold.
-
-    It runs in the task that serves every socket, so whatever goes wrong is kept for the request's.
+    `total_at` and `per_try_at` are here only to tell what cut an attempt off: whoever sets them
+    cuts it off.
     """
 
-    http: ClientConnection
-    sink: Callable[[bytes], bool]
-    fault: Exception | None = None
+    total_at: float = inf
+    """End of the whole call."""
+    per_try_at: float = inf
+    """End of this attempt up to its response head."""
+    first_byte_s: float | None = None
+    """From the written request to the first byte of the body, which is then waited for."""
 
-    def __call__(self, data: bytes) -> bool:
-        """Return whether more is wanted."""
-        http = self.http
-        try:
-            http.feed(data)
-            body = http.body
-            if body and not self.sink(body.popleft() if len(body) == 1 else http.take()):
-                return False
-        except Exception as fault:  # noqa: BLE001  # raised again by `Response.relay`
-            self.fault = fault
-            return False
-        return not http.is_complete
+    def passed(self, now: float) -> str:
+        """Return which limit an attempt that was cut off at `now` ran into; empty if none."""
+        if now >= self.total_at:
+            return TimeoutStage.TOTAL
+        return TimeoutStage.PER_TRY if now >= self.per_try_at else ""
 
 
-def _broken_body(error: NetworkError | FramingError) -> UpstreamFailure:
-    if isinstance(error, ReceiveTimedOut):
-        return DeadlineExceeded()
-    if isinstance(error, FramingError):
-        return UpstreamProtocolError(str(error))
-    return UpstreamProtocolError("connection reset inside the response body")
-
-
-async def try_endpoint(
+async def try_host(
     request: WireRequest,
-    cluster: Cluster,
-    endpoint: Endpoint,
-    pool: Pool,
+    cluster: AttemptOwner,
+    host: Host,
+    attempt: Attempt,
+    limits: Limits,
     *,
     idle_s: float | None,
-    journal: Journal,
 ) -> Response:
-    """Send `request` to `endpoint` and wait for the response head.
+    """Send `request` to `host` and wait for the response head.
 
-    Whatever happens, the attempt is in the journal with its last transport fact.
+    Whatever happens, `attempt` says so, and `cluster` is told of its end once: here if it failed,
+    else when the response is closed.
 
     Raises:
         UpstreamFailure: no response head came.
     """
-    pooled: PooledConnection | None = None
+    pool, endpoint, pooled = cluster.pool, host.endpoint, None
     try:
         pooled = pool.take_idle(endpoint) or await pool.dial(endpoint)
-        pooled.fact = TransportFact.CONNECTED
+        if rest := _write(pooled, request, endpoint):
+            await _write_rest(pooled, *rest)
         http = pooled.http
-        http.begin(is_head_request=request.method == b"HEAD")
-        body = request.body
-        head = encode_request(
-            request.method, request.target, endpoint.authority_bytes, request.lines, len(body)
-        )
-        pooled.fact = TransportFact.REQUEST_PARTLY_WRITTEN
-        if len(body) > _ONE_WRITE_BYTES:
-            await _write_apart(pooled, head, body)
-        elif rest := _write_at_once(pooled, head + body):
-            await _write_rest(pooled, rest)
+        if limits.first_byte_s is not None:
+            await _read_first_byte(pooled, trio.current_time() + limits.first_byte_s)
         while http.head is None:
             _read(pooled, await pooled.connection.receive())
         answer = http.head
     except ConnectionBroken:
-        journal.attempts.append(_failed(cluster, endpoint, pool, pooled, UpstreamReset.code))
-        raise UpstreamReset from None
+        failure = UpstreamReset()
+        _note_failure(attempt, pooled, failure, limits)
+        cluster.attempt_failed(host, attempt, pooled)
+        raise failure from None
     except BaseException as error:
-        code = error.code if isinstance(error, UpstreamFailure) else "cancelled"
-        journal.attempts.append(_failed(cluster, endpoint, pool, pooled, code))
+        _note_failure(attempt, pooled, error, limits)
+        cluster.attempt_failed(host, attempt, pooled)
         raise
-    journal.upstream_host = endpoint.address
-    journal.attempts.append(
-        Attempt(cluster.name, endpoint.name, TransportFact.HEAD_RECEIVED, answer.status)
+    cluster.head_arrived(host, attempt, answer.status)
+    headers = Headers(answer.lines, answer.fields, answer.size_bytes)
+    return Response(
+        cluster,
+        host,
+        attempt,
+        pooled,
+        idle_s,
+        limits.total_at,
+        answer.status,
+        headers,
+        answer.length,
     )
-    headers = Headers(answer.lines, answer.fields)
-    headers.most_bytes = answer.size_bytes
-    return Response(pool, pooled, idle_s, answer.status, headers, answer.length)
 
 
-def _failed(
-    cluster: Cluster, endpoint: Endpoint, pool: Pool, pooled: PooledConnection | None, code: str
-) -> Attempt:
-    """Drop the connection, if there is one, and return what the journal says of the attempt."""
-    fact = TransportFact.NOT_CONNECTED
+def _note_failure(
+    attempt: Attempt, pooled: PooledConnection | None, failure: BaseException, limits: Limits
+) -> None:
+    """Say in `attempt` how it ended; a cancellation that a limit explains is a timeout."""
+    now = attempt.ended_at = trio.current_time()
     if pooled is not None:
-        fact = pooled.fact
-        pool.drop(pooled)
-    return Attempt(cluster.name, endpoint.name, fact, None, code)
+        has_head = pooled.http.head is not None
+        attempt.fact = TransportFact.HEAD_RECEIVED if has_head else pooled.fact
+    if isinstance(failure, DeadlineExceeded):
+        attempt.error, attempt.stage = failure.code, failure.stage
+    elif isinstance(failure, UpstreamFailure):
+        attempt.error = failure.code
+    else:
+        attempt.stage = limits.passed(now)
+        attempt.error = DeadlineExceeded.code if attempt.stage else _CANCELLED
 
 
-def _write_at_once(pooled: PooledConnection, data: bytes) -> bytes:
-    """Send a whole request as far as it goes without waiting; return the rest."""
+async def _read_first_byte(pooled: PooledConnection, until: float) -> None:
+    """Wait for the response head and the first byte of the body; the end of the body counts.
+
+    Raises:
+        DeadlineExceeded: neither came until then.
+    """
+    http = pooled.http
+    while http.head is None or not (http.body or http.is_complete):
+        try:
+            data = await pooled.connection.receive(until=until)
+        except ReceiveTimedOut:
+            raise DeadlineExceeded(TimeoutStage.FIRST_BYTE) from None
+        if not data and http.head is not None:
+            _end_body(pooled)
+            return
+        _read(pooled, data)
+
+
+def _end_body(pooled: PooledConnection) -> None:
+    """Take the end of a body that its connection ends; one that is cut off shows when read."""
+    with suppress(FramingError):
+        pooled.http.feed_end()
+
+
+def _write(
+    pooled: PooledConnection, request: WireRequest, endpoint: Endpoint
+) -> tuple[bytes, bytes] | None:
+    """Send a whole request as far as it goes without waiting; return what is left, if anything.
+
+    What is left is the rest of head and body in one piece and nothing, or of a large request,
+    which is not begun here, its head and its body.
+    """
+    body = request.body
+    pooled.http.begin(is_head_request=request.method == b"HEAD")
+    data = encode_request(
+        request.method, request.target, endpoint.authority_bytes, request.lines, len(body)
+    )
+    pooled.fact = TransportFact.REQUEST_PARTLY_WRITTEN
+    if len(body) > _ONE_WRITE_BYTES:
+        return data, body
+    data += body
     try:
         sent = pooled.connection.try_send(data)
     except ConnectionBroken:
-        return b""  # what it may have answered before is still to be read
+        return None  # what it may have answered before is still to be read
     if sent != len(data):
-        return data[sent:]
+        return data[sent:], b""
     pooled.fact = TransportFact.REQUEST_WRITTEN
-    return b""
+    return None
 
 
-async def _write_rest(pooled: PooledConnection, rest: bytes) -> None:
+async def _write_rest(pooled: PooledConnection, data: bytes, body: bytes) -> None:
+    if body:
+        await _write_apart(pooled, data, body)
+        return
     with suppress(ConnectionBroken):
-        await pooled.connection.send(rest)
+        await pooled.connection.send(data)
         pooled.fact = TransportFact.REQUEST_WRITTEN
 
 

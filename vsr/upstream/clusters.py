@@ -1,155 +1,91 @@
-"""The clusters of one configuration at run time: where a call goes and what it looks like there."""
+"""The clusters of one configuration at run time, and the pools they share."""
 
 import random
 import ssl
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import attrs
+import trio
 
-from vsr.deadline import Deadline
 from vsr.errors import NoHealthyEndpoint
-from vsr.http.framing import HOP_BY_HOP
 from vsr.network.port import Network
 from vsr.resources.cluster import Cluster
 from vsr.resources.snapshot import Snapshot
-from vsr.routing.plan import Call
-from vsr.routing.ports import Journal
-from vsr.routing.request import CREDENTIALS, USER_KEY_HEADERS
-from vsr.upstream.attempt import Response, WireRequest, try_endpoint
+from vsr.routing.effect import ImmediateResponse
+from vsr.routing.plan import Alternatives, Call
+from vsr.routing.ports import Journal, Served
+from vsr.upstream.chain import Breakers, Chain
+from vsr.upstream.cluster import RuntimeCluster
+from vsr.upstream.cluster_state import ClusterState, new_state
 from vsr.upstream.dialer import DomainDialer, SecurityDomain
-from vsr.upstream.policy.balancer import RoundRobin
 from vsr.upstream.pool import Pool
-
-_DROPPED = (
-    HOP_BY_HOP
-    | USER_KEY_HEADERS
-    | {
-        b"trailer",
-        b"expect",
-        b"host",
-        b"content-length",
-        b"x-vsr-looper-request",
-        b"x-vsr-looper-secret",
-        b"x-vsr-looper-decision",
-        b"x-vsr-looper-iteration",
-        b"x-authz-user-id",
-        b"x-authz-user-groups",
-        b"x-authz-team-id",
-        b"x-authz-tenant-id",
-    }
-)
-"""What never reaches a backend as the client sent it.
-
-Source: the reference's upstream layer, which lets team and tenant pass; who calls is no backend's
-business, so here they don't.
-"""
-
-_ROUTE_KEY = b"x-selected-model"
-"""The core sets it on every call that it routes."""
+from vsr.upstream.upkeep import keep_up
+from vsr.upstream.wire import Wire
 
 
-@attrs.define(eq=False)
-class RuntimeCluster:
-    """One cluster with its balancer and the pool of its security domain."""
+@attrs.frozen
+class Surroundings:
+    """What clusters need of the process."""
 
-    cluster: Cluster
-    pool: Pool
-    balancer: RoundRobin
-    dropped: frozenset[bytes]
-    """What never reaches its backends unless the core set it."""
-    replaced: frozenset[bytes]
-    """The same for a call that nobody routed, and the names that the cluster sets itself."""
-    key: bytes
-    """The route key that names it; a call with another one came here by default."""
-    _timeouts: dict[float | None, tuple[float | None, float | None]] = attrs.field(
-        factory=dict, init=False
-    )
-
-    def timeouts(self, listener_s: float | None) -> tuple[float | None, float | None]:
-        """Return total and idle timeout under a listener's default; None means no limit."""
-        found = self._timeouts.get(listener_s)
-        if found is None:
-            cluster = self.cluster
-            found = self._timeouts[listener_s] = (
-                cluster.total_s(listener_s),
-                cluster.idle_s(listener_s),
-            )
-        return found
-
-    def send(
-        self, call: Call, *, deadline: Deadline, idle_s: float | None, journal: Journal
-    ) -> Coroutine[None, None, Response]:
-        """Send `call` to one endpoint; see `routing.ports.UpstreamCluster`.
-
-        Retries, fallback, breakers and ejection are decided here, around `try_endpoint`, once the
-        policies exist; the order is the reference's: admit, pick, attempt, record, decide.
-        """
-        del deadline  # the request's scope ends the first attempt; retries will look at it
-        endpoint = self.balancer.pick()
-        if endpoint is None:
-            raise NoHealthyEndpoint
-        request = self.wire_request(call)
-        return try_endpoint(
-            request, self.cluster, endpoint, self.pool, idle_s=idle_s, journal=journal
-        )
-
-    def wire_request(self, call: Call) -> WireRequest:
-        """Return `call` as this cluster's backends get it.
-
-        The core has given a call that it routed the cluster's headers, and what the decision adds
-        to them. One that is only passed on gets the headers here, but no credential.
-        """
-        cluster, headers, target = self.cluster, call.headers, call.target
-        lines = headers.lines
-        if cluster.base_path and call.route_key != self.key:
-            target = _with_base_path(target, cluster.base_path.encode())
-        if _ROUTE_KEY not in call.own_headers:
-            lines = [line for line in lines if line[0] not in self.replaced]
-            lines += cluster.route_headers
-        elif not self.dropped.isdisjoint(headers.first_values()):
-            own = call.own_headers
-            lines = [
-                line
-                for line in lines
-                if line[0] not in self.dropped or (line[0] in own and line[0] in CREDENTIALS)
-            ]
-        return WireRequest(call.method, target, lines, call.body)
+    network: Network
+    rng: random.Random
+    tls_context: Callable[[], ssl.SSLContext]
 
 
 class Clusters:
     """Implements `routing.ports.Upstream`; pools are shared by clusters of one security domain."""
 
     def __init__(
-        self,
-        snapshot: Snapshot,
-        network: Network,
-        rng: random.Random,
-        tls_context: Callable[[], ssl.SSLContext],
+        self, snapshot: Snapshot, surroundings: Surroundings, previous: "Clusters | None" = None
     ) -> None:
+        """Build the clusters of `snapshot`.
+
+        Args:
+            snapshot: what to serve.
+            surroundings: of the process.
+            previous: what has been served so far. A cluster that is unchanged goes on with its
+                state, and a security domain that is still used with its pool, which is no longer
+                `previous`'s to close. Nothing is taken if building fails.
+        """
+        self._surroundings = surroundings
+        inherited = {} if previous is None else previous.states
+        domains = {cluster.name: SecurityDomain.of(cluster) for cluster in snapshot.clusters}
         self._pools: dict[SecurityDomain, Pool] = {}
-        dropped = _DROPPED | snapshot.settings.key_headers | _identity_headers(snapshot)
+        if previous is not None:
+            self._pools = previous.hand_over(set(domains.values()))
         self._by_name: Mapping[bytes, RuntimeCluster] = {
             cluster.name.encode(): RuntimeCluster(
                 cluster,
-                self._pool_for(SecurityDomain.of(cluster), network, tls_context),
-                RoundRobin(cluster.endpoints, rng),
-                _dropped(cluster, dropped),
-                _dropped(cluster, dropped) | _own_names(cluster),
-                cluster.name.encode(),
+                self._pool_for(domains[cluster.name]),
+                Wire.of(cluster, snapshot),
+                inherited.get(cluster) or new_state(cluster, surroundings.rng),
+                surroundings.rng,
             )
             for cluster in snapshot.clusters
         }
         self._default = next(iter(self._by_name.values()), None)
+        if previous is not None:
+            self._drop_what_nobody_wants()
+        self.breakers: Breakers = {} if previous is None else previous.breakers
 
     @property
     def connections_in_use(self) -> int:
         """Return how many backend connections carry a request."""
-        return sum(pool.in_use for pool in self._pools.values())
+        return sum(pool.in_use for pool in self._all_pools())
 
     @property
     def idle_connections(self) -> int:
         """Return how many backend connections wait for use."""
-        return sum(pool.idle for pool in self._pools.values())
+        return sum(pool.idle for pool in self._all_pools())
+
+    def __iter__(self) -> Iterator[RuntimeCluster]:
+        """Yield the clusters in the document's order."""
+        return iter(self._by_name.values())
+
+    @property
+    def states(self) -> dict[Cluster, ClusterState]:
+        """Return the state of every cluster, by what the cluster is."""
+        return {each.cluster: each.state for each in self._by_name.values()}
 
     def cluster_for(self, route_key: bytes) -> RuntimeCluster:
         """Return the named cluster, or the default one."""
@@ -158,47 +94,57 @@ class Clusters:
             raise NoHealthyEndpoint
         return found
 
+    async def send_along(
+        self,
+        call: Call,
+        alternatives: Alternatives,
+        *,
+        listener_s: float | None,
+        started_at: float,
+        journal: Journal,
+    ) -> Served | ImmediateResponse:
+        """Send `call` and, when it fails, its alternatives; see `routing.ports.Upstream`."""
+        chain = Chain(
+            self.cluster_for, self.breakers, alternatives, listener_s, started_at, journal
+        )
+        return await chain.run(call)
+
+    async def run(self) -> None:
+        """Sweep and check endpoints until cancelled; returns if no cluster needs it."""
+        async with trio.open_nursery() as tasks:
+            for cluster in self._by_name.values():
+                if cluster.needs_upkeep:
+                    tasks.start_soon(keep_up, cluster)
+
+    async def warm(self) -> None:
+        """Wait until every endpoint that is checked has been checked once; `run` is running."""
+        for cluster in self._by_name.values():
+            await cluster.warmed.wait()
+
+    def hand_over(self, domains: set[SecurityDomain]) -> dict[SecurityDomain, Pool]:
+        """Give away the pools of `domains`; whoever gets them closes them."""
+        return {
+            domain: self._pools.pop(domain) for domain in list(self._pools) if domain in domains
+        }
+
     def close(self) -> None:
         """Close idle connections; those in use close with their response."""
         for pool in self._pools.values():
             pool.close()
 
-    def _pool_for(
-        self,
-        domain: SecurityDomain,
-        network: Network,
-        tls_context: Callable[[], ssl.SSLContext],
-    ) -> Pool:
+    def _drop_what_nobody_wants(self) -> None:
+        """Close the connections of pools taken over that lead to no endpoint of ours."""
+        for pool in self._all_pools():
+            clusters = (each.cluster for each in self._by_name.values() if each.pool is pool)
+            pool.keep_only({end.host_port for each in clusters for end in each.endpoints})
+
+    def _all_pools(self) -> set[Pool]:
+        return {cluster.pool for cluster in self._by_name.values()}
+
+    def _pool_for(self, domain: SecurityDomain) -> Pool:
         pool = self._pools.get(domain)
         if pool is None:
-            pool = self._pools[domain] = Pool(DomainDialer(domain, network, tls_context))
+            around = self._surroundings
+            pool = Pool(DomainDialer(domain, around.network, around.tls_context))
+            self._pools[domain] = pool
         return pool
-
-
-def _identity_headers(snapshot: Snapshot) -> frozenset[bytes]:
-    names = (listener.identity.header_names for listener in snapshot.listeners)
-    return frozenset().union(*names)
-
-
-def _dropped(cluster: Cluster, always: frozenset[bytes]) -> frozenset[bytes]:
-    """Return the fields that this cluster's backends don't get as the client sent them.
-
-    A backend that we authenticate to gets no credential but ours: a client's key for one provider
-    must not reach another.
-    """
-    return always if cluster.credential is None else always | CREDENTIALS
-
-
-def _own_names(cluster: Cluster) -> frozenset[bytes]:
-    own = {name for name, _ in cluster.route_headers}
-    return frozenset(own if cluster.credential is None else own | {cluster.credential[0]})
-
-
-def _with_base_path(target: bytes, base_path: bytes) -> bytes:
-    """Return `target` with its `/v1` segment replaced; `/v1beta` and the rest stay.
-
-    Source: the reference's default route.
-    """
-    if target == b"/v1" or target.startswith((b"/v1/", b"/v1?")):
-        return base_path + target[3:]
-    return target

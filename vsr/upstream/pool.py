@@ -1,5 +1,7 @@
 """Idle backend connections of one security domain, newest first."""
 
+from collections.abc import Collection
+
 import attrs
 
 from vsr.http.h1_client import ClientConnection
@@ -13,14 +15,21 @@ MAX_IDLE_PER_HOST = 1024
 """Idle connections kept per host and port. Source: the reference's upstream layer."""
 
 
+class Siblings(list["PooledConnection"]):
+    """The idle connections to one host and port, those used last at the end."""
+
+    is_wanted = True
+    """Whether anything of the configuration that is served goes there."""
+
+
 @attrs.define(eq=False)
 class PooledConnection:
     """A backend connection and the HTTP state on it."""
 
     connection: Connection
     http: ClientConnection
-    siblings: "list[PooledConnection]"
-    """The idle connections to the same host and port; it is among them while it waits."""
+    siblings: Siblings
+    """It is among them while it waits."""
     is_waiting: bool = False
     fact: TransportFact = TransportFact.CONNECTED
     """Of the attempt that uses the connection."""
@@ -54,7 +63,9 @@ class Pool:
     dialer: Dialer
     in_use: int = attrs.field(default=0, init=False)
     _heads: PlainHeads = attrs.field(factory=PlainHeads, init=False)
-    _idle: dict[tuple[str, int], list[PooledConnection]] = attrs.field(factory=dict, init=False)
+    _idle: dict[tuple[str, int], Siblings] = attrs.field(factory=dict, init=False)
+    _wanted: Collection[tuple[str, int]] | None = attrs.field(default=None, init=False)
+    """Hosts and ports to whom connections are kept; None: all of them."""
     _is_closed: bool = attrs.field(default=False, init=False)
 
     @property
@@ -82,7 +93,10 @@ class Pool:
         """
         connection = await self.dialer.dial(endpoint)
         self.in_use += 1
-        siblings = self._idle.setdefault(endpoint.host_port, [])
+        siblings = self._idle.get(endpoint.host_port)
+        if siblings is None:
+            siblings = self._idle[endpoint.host_port] = Siblings()
+            siblings.is_wanted = self._wanted is None or endpoint.host_port in self._wanted
         pooled = PooledConnection(connection, ClientConnection(self._heads), siblings)
         connection.on_gone = pooled.backend_left
         return pooled
@@ -91,7 +105,8 @@ class Pool:
         """Take back a connection whose response is complete."""
         self.in_use -= 1
         siblings = pooled.siblings
-        if self._is_closed or pooled.connection.is_gone or len(siblings) >= MAX_IDLE_PER_HOST:
+        is_wanted = siblings.is_wanted and not self._is_closed
+        if not is_wanted or pooled.connection.is_gone or len(siblings) >= MAX_IDLE_PER_HOST:
             pooled.connection.close()
             return
         pooled.is_waiting = True
@@ -102,11 +117,27 @@ class Pool:
         self.in_use -= 1
         pooled.close()
 
+    def keep_only(self, wanted: Collection[tuple[str, int]]) -> None:
+        """Close connections to other hosts and ports: idle ones now, those in use afterwards.
+
+        Those that calls under way open later are not kept either, until they are wanted again.
+        """
+        self._wanted = wanted
+        for host_port, siblings in list(self._idle.items()):
+            siblings.is_wanted = host_port in wanted
+            if not siblings.is_wanted:
+                del self._idle[host_port]
+                _close_all(siblings)
+
     def close(self) -> None:
         """Close the idle connections; those in use close when they come back."""
         self._is_closed = True
-        for waiting in self._idle.values():
-            while waiting:
-                pooled = waiting.pop()
-                pooled.is_waiting = False
-                pooled.close()
+        for siblings in self._idle.values():
+            _close_all(siblings)
+
+
+def _close_all(idle: Siblings) -> None:
+    while idle:
+        pooled = idle.pop()
+        pooled.is_waiting = False
+        pooled.close()

@@ -1,111 +1,146 @@
-"""Load balancers."""
+"""What load balancers have in common: all of them, or those that draw or take turns."""
 
-import random
-from collections import Counter
-
-from hypothesis import example, given, settings
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vsr.resources.cluster import Endpoint
-from vsr.upstream.policy.balancer import RoundRobin
+from tests.upstream.policy.balancer_picks import (
+    NOW,
+    busy,
+    drawing,
+    picks,
+    seeded,
+    shares,
+    starting_at,
+    using,
+    weighing,
+)
+from vsr.resources.reliability import LbPolicy
+from vsr.upstream.policy.balancer import LeastRequest, PeakEwma, RoundRobin, make_balancer
 
 
-class FixedStart(random.Random):  # noqa: S311  # a reproducible start, not a secret
-    """Gives out one number, whatever the bits."""
-
-    number = 0
-
-    def getrandbits(self, k: int, /) -> int:
-        """Return the number."""
-        del k
-        return self.number
-
-
-def starting_at(number: int) -> FixedStart:
-    """Return a source of that number alone."""
-    source = FixedStart()
-    source.number = number
-    return source
+@pytest.mark.parametrize(
+    ("policy", "kind"),
+    [
+        (LbPolicy.ROUND_ROBIN, RoundRobin),
+        (LbPolicy.LEAST_REQUEST, LeastRequest),
+        (LbPolicy.P2C_EWMA, PeakEwma),
+    ],
+)
+def test_policy_has_its_balancer(policy: LbPolicy, kind: type) -> None:
+    """The words of the configuration."""
+    assert type(make_balancer(policy, seeded(7))) is kind
 
 
-def seeded(seed: int) -> random.Random:
-    """Return a source that gives the same numbers in every run."""
-    return random.Random(seed)  # noqa: S311  # a reproducible start, not a secret
+@pytest.mark.parametrize("policy", LbPolicy)
+def test_no_host_is_picked_from_none(policy: LbPolicy) -> None:
+    """At first, and when there are no more."""
+    balancer = make_balancer(policy, seeded(7))
+    assert balancer.pick(NOW) is None
+    balancer.use(weighing(1, 2))
+
+    balancer.use([])
+
+    assert balancer.pick(NOW) is None
 
 
-def endpoints(*weights: int) -> list[Endpoint]:
-    """Return one endpoint per weight, called by its place."""
-    return [
-        Endpoint(str(place), "127.0.0.1", 8000 + place, weight=weight)
-        for place, weight in enumerate(weights)
-    ]
+@pytest.mark.parametrize("policy", LbPolicy)
+def test_only_host_is_always_picked(policy: LbPolicy) -> None:
+    """Whatever its weight and however it is doing; nothing is drawn for it."""
+    host = weighing(5)[0]
+    host.active, host.latency_s = 9, 60.0
+    balancer = using(make_balancer(policy, drawing(1)), [host])
 
-
-def picks(balancer: RoundRobin, count: int) -> list[str]:
-    """Return the names of the next endpoints."""
-    picked = [balancer.pick() for _ in range(count)]
-    return [endpoint.name for endpoint in picked if endpoint is not None]
-
-
-def test_no_endpoint_is_picked_from_none() -> None:
-    """The cluster answers that by itself."""
-    assert RoundRobin([], seeded(7)).pick() is None
-
-
-def test_only_endpoint_is_always_picked() -> None:
-    """Whatever its weight."""
-    assert picks(RoundRobin(endpoints(5), seeded(7)), 3) == ["0", "0", "0"]
-
-
-@given(count=st.integers(1, 8), weight=st.integers(1, 100), start=st.integers(0, 2**32 - 1))
-@settings(deadline=None)
-def test_equal_weights_rotate(count: int, weight: int, start: int) -> None:
-    """In order, from a random place, without end."""
-    balancer = RoundRobin(endpoints(*[weight] * count), starting_at(start))
-
-    order = [int(name) for name in picks(balancer, 3 * count)]
-
-    assert order == [(order[0] + step) % count for step in range(3 * count)]
-
-
-def test_balancers_start_at_different_places() -> None:
-    """Many processes must not all begin with the first endpoint."""
-    for weights in ((1, 1, 1, 1), (1, 2, 3, 4)):
-        firsts = {picks(RoundRobin(endpoints(*weights), seeded(seed)), 1)[0] for seed in range(40)}
-
-        assert firsts == {"0", "1", "2", "3"}
+    assert picks(balancer, 3) == "000"
 
 
 @given(
-    weights=st.lists(st.integers(1, 12), min_size=2, max_size=5),
-    start=st.integers(0, 2**32 - 1),
-    rounds=st.integers(1, 3),
+    policy=st.sampled_from(LbPolicy),
+    seed=st.integers(0, 99),
+    weights=st.lists(st.integers(1, 3), min_size=4, max_size=8),
+    uses=st.lists(st.sets(st.integers(0, 3), min_size=1), min_size=1, max_size=4),
 )
-@example(weights=[4, 1, 5], start=8, rounds=1)
-@settings(deadline=None, max_examples=300)
-def test_shares_are_exact(weights: list[int], start: int, rounds: int) -> None:
-    """As many picks as the weights add up to give each endpoint its weight, from any start."""
-    balancer = RoundRobin(endpoints(*weights), starting_at(start))
+@settings(deadline=None)
+def test_picks_are_among_the_hosts_in_use(
+    policy: LbPolicy, seed: int, weights: list[int], uses: list[set[int]]
+) -> None:
+    """A host that left gets nothing more, one that came is no stranger."""
+    hosts = weighing(*weights)
+    balancer = make_balancer(policy, seeded(seed))
 
-    for _ in range(rounds):
-        shares = Counter(picks(balancer, sum(weights)))
+    for places in uses:
+        balancer.use([hosts[place] for place in places])
 
-        assert [shares[str(place)] for place in range(len(weights))] == weights
-
-
-def test_shares_are_exact_with_large_weights() -> None:
-    """Percentages are common."""
-    weights = (1, 9, 20, 70)
-    balancer = RoundRobin(endpoints(*weights), seeded(7))
-
-    for _ in range(50):
-        shares = Counter(picks(balancer, 100))
-
-        assert [shares[str(place)] for place in range(4)] == list(weights)
+        assert set(picks(balancer, 20)) <= {str(place) for place in places}
 
 
-def test_heavy_endpoint_is_spread_out() -> None:
-    """Weights interleave: no burst at one endpoint."""
-    balancer = RoundRobin(endpoints(2, 1), starting_at(0))
+@pytest.mark.parametrize("policy", LbPolicy)
+def test_hosts_in_use_do_not_change_by_themselves(policy: LbPolicy) -> None:
+    """Only `use` changes them, not what becomes of the list that it was given."""
+    hosts = weighing(1, 1, 1)
+    balancer = using(make_balancer(policy, seeded(7)), hosts)
 
-    assert "".join(picks(balancer, 9)) in {"001" * 3, "010" * 3, "100" * 3}
+    del hosts[1:]
+
+    assert set(picks(balancer, 60)) == {"0", "1", "2"}
+
+
+@pytest.mark.parametrize("weights", [(1, 1, 1, 1), (1, 2, 3, 4)])
+@pytest.mark.parametrize("policy", LbPolicy)
+def test_balancers_start_at_different_places(policy: LbPolicy, weights: tuple[int, ...]) -> None:
+    """Many processes must not all begin with the first host."""
+    balancers = [
+        using(make_balancer(policy, seeded(seed)), weighing(*weights)) for seed in range(60)
+    ]
+
+    assert {picks(balancer, 1) for balancer in balancers} == {"0", "1", "2", "3"}
+
+
+@pytest.mark.parametrize("kind", [RoundRobin, LeastRequest])
+def test_schedule_starts_at_one_of_32_bits(kind: type[RoundRobin | LeastRequest]) -> None:
+    """Higher bits of a random source don't count."""
+    balancer = using(kind(starting_at(2**32)), weighing(1, 3))
+    fresh = using(kind(starting_at(0)), weighing(1, 3))
+
+    assert picks(balancer, 8) == picks(fresh, 8)
+
+
+@pytest.mark.parametrize("kind", [RoundRobin, LeastRequest])
+def test_schedule_starts_alike_whenever_hosts_change(kind: type[RoundRobin | LeastRequest]) -> None:
+    """The random number is the balancer's, not the host set's."""
+    balancer = using(kind(seeded(7)), weighing(1, 5, 3))
+    order = picks(balancer, 13)
+
+    balancer.use(weighing(2, 1))
+    picks(balancer, 2)
+    balancer.use(weighing(1, 5, 3))
+
+    assert picks(balancer, 13) == order
+
+
+@pytest.mark.parametrize("kind", [RoundRobin, LeastRequest])
+def test_schedule_ends_when_weights_become_equal(kind: type[RoundRobin | LeastRequest]) -> None:
+    """What decides is the weights of the hosts in use, not those of all."""
+    balancer = using(kind(seeded(7)), weighing(1, 5))
+
+    balancer.use(weighing(1, 1, 1))
+
+    assert set(picks(balancer, 60)) == {"0", "1", "2"}
+
+
+@pytest.mark.parametrize("policy", [LbPolicy.LEAST_REQUEST, LbPolicy.P2C_EWMA])
+def test_two_are_drawn_evenly_with_replacement(policy: LbPolicy) -> None:
+    """So the busier of two hosts gets a quarter of the calls: when it is drawn twice."""
+    balancer = using(make_balancer(policy, seeded(7)), busy(0, 5))
+
+    busier = picks(balancer, 4000).count("1")
+
+    assert 900 < busier < 1100
+
+
+@pytest.mark.parametrize("policy", [LbPolicy.LEAST_REQUEST, LbPolicy.P2C_EWMA])
+def test_idle_hosts_share_evenly(policy: LbPolicy) -> None:
+    """Every host is as likely to be drawn, the last one too."""
+    balancer = using(make_balancer(policy, seeded(7)), busy(0, 0, 0, 0))
+
+    assert all(900 < share < 1100 for share in shares(picks(balancer, 4000), 4))

@@ -4,6 +4,14 @@ from collections.abc import Mapping, Sequence
 
 from vsr.config.backend import Backend, backend_name, resolve_backend, wire_protocol
 from vsr.config.compile.credentials import CredentialChain, credential_chain
+from vsr.config.compile.reliability import (
+    breaker_limits,
+    call_policy,
+    health_check,
+    lb_policy,
+    outlier_detection,
+    retry_budget,
+)
 from vsr.config.document.model_cards import ModelCard
 from vsr.config.document.providers import BackendRef, ProviderModel
 from vsr.config.document.providers import Pricing as AuthoredPricing
@@ -44,8 +52,13 @@ def _cluster(
         route_headers=tuple((name.encode(), value.encode()) for name, value in first.headers),
         credential=credential,
         connect_timeout_s=parse_duration_s(reliability.connect_timeout),
-        total_timeout_s=_optional_s(reliability.total_timeout),
-        idle_timeout_s=_optional_s(reliability.idle_timeout),
+        calls=call_policy(reliability),
+        replay_bytes=reliability.replay_bytes,
+        lb_policy=lb_policy(reliability),
+        breaker=breaker_limits(reliability),
+        retry_budget=retry_budget(reliability),
+        outliers=outlier_detection(reliability, endpoints=len(model.backend_refs)),
+        health_check=health_check(reliability),
         api_format=ApiFormat(protocol),
         provider=first.provider,
         external_names=_external_names(model),
@@ -100,7 +113,3 @@ def _key(backend: Backend, environ: Mapping[str, str]) -> str | None:
     if inline is None and variable is not None:
         return environ[variable]
     return inline
-
-
-def _optional_s(text: str | None) -> float | None:
-    return None if text is None else parse_duration_s(text)

@@ -1,7 +1,10 @@
 """Programs: each recipe with its signals, decisions and rules."""
 
+from vsr.config.compile.fallback import fallback_policy
 from vsr.config.compile.plugins import compile_plugins
+from vsr.config.compile.reliability import optional_override
 from vsr.config.document import decisions as authored
+from vsr.config.document.fallback import FallbackPolicy
 from vsr.config.document.root import Document
 from vsr.config.document.routing import RecipeRouting
 from vsr.config.document.rules import RuleNode
@@ -25,6 +28,7 @@ from vsr.resources.program import (
     Strategy,
 )
 from vsr.resources.reasoning import ReasoningMode
+from vsr.resources.reliability import FallbackPolicy as Fallback
 
 
 def compile_programs(document: Document) -> tuple[Program, ...]:
@@ -36,19 +40,26 @@ def compile_programs(document: Document) -> tuple[Program, ...]:
     recipes = {recipe.name.strip(): recipe.routing for recipe in document.recipes}
     profiles = {DEFAULT_RECIPE: document.routing, **recipes}
     last = document.routing.strategy or document.global_.router.strategy or Strategy.PRIORITY
+    outer = document.global_.router.fallback
     return tuple(
-        _program(name, routing, Strategy(routing.strategy or last))
+        _program(name, routing, Strategy(routing.strategy or last), outer)
         for name, routing in profiles.items()
     )
 
 
-def _program(name: str, routing: RecipeRouting, strategy: Strategy) -> Program:
+def _program(
+    name: str, routing: RecipeRouting, strategy: Strategy, outer: FallbackPolicy | None
+) -> Program:
     return Program(
         name=name,
         strategy=strategy,
         keywords=tuple(_keyword(rule) for rule in routing.signals.keywords),
         contexts=tuple(_context(rule) for rule in routing.signals.context),
-        decisions=tuple(_decision(decision) for decision in routing.decisions),
+        decisions=tuple(
+            _decision(decision, fallback_policy(outer, routing.fallback, decision.fallback))
+            for decision in routing.decisions
+        ),
+        calls=optional_override(routing.reliability),
     )
 
 
@@ -71,7 +82,7 @@ def _context(rule: ContextRule) -> ContextSignal:
     )
 
 
-def _decision(decision: authored.Decision) -> Decision:
+def _decision(decision: authored.Decision, fallback: Fallback) -> Decision:
     algorithm = decision.algorithm
     return Decision(
         name=decision.name,
@@ -81,6 +92,8 @@ def _decision(decision: authored.Decision) -> Decision:
         model_refs=tuple(_model_ref(ref) for ref in decision.modelRefs),
         algorithm=Algorithm() if algorithm is None else Algorithm(type=algorithm.type),
         plugins=compile_plugins(decision.plugins),
+        calls=optional_override(decision.reliability),
+        fallback=fallback,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from vsr.config.compile.clusters import compile_clusters
 from vsr.config.compile.credentials import credential_chain
 from vsr.config.compile.programs import compile_programs
+from vsr.config.compile.reliability import optional_override
 from vsr.config.document import listeners as authored
 from vsr.config.document.root import Document
 from vsr.config.document.services import AuthzConfig
@@ -59,9 +60,10 @@ def _routes(document: Document) -> Iterator[Route]:
     descriptions = {recipe.name: recipe.description or "" for recipe in document.recipes}
     for entrypoint in document.entrypoints:
         recipe = entrypoint.recipe.strip()
+        calls = optional_override(entrypoint.reliability)
         for name in dict.fromkeys(each.strip() for each in entrypoint.model_names):
             description = descriptions.get(recipe, "")
-            yield Route(name, recipe, description=description, is_builtin=False)
+            yield Route(name, recipe, description, is_builtin=False, calls=calls)
     for name, algorithm in looper_names(document.global_.integrations).items():
         yield Route(name, DEFAULT_RECIPE, algorithm=algorithm)
 

@@ -106,7 +106,11 @@ class EmitDirective:
 
 @attrs.frozen
 class DecisionReliability:
-    """`routing.decisions[].reliability`: timeouts and counts replace, conditions and codes add."""
+    """`routing.decisions[].reliability`: timeouts and counts replace, conditions and codes add.
+
+    Also of `entrypoints[]`, `routing` and `recipes[].routing`, where it is not in the canonical
+    document. It changes what the model says, then the entrypoint, then the recipe.
+    """
 
     total_timeout: Duration | None = None
     per_try_timeout: Duration | None = None

@@ -1,10 +1,24 @@
 """Cross-model fallback; what is omitted comes from the layer outside."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import attrs
 
-from vsr.config.document.kinds import Bounds, Count, Period, StatusCode
+from vsr.config.document.kinds import REQUIRED, Bounds, Count, Period, StatusCode, Text
+
+Trigger = Literal["timeout", "5xx", "429", "connect", "content_refusal"]
+"""Class of failures; the number among them is a text, too."""
+
+
+@attrs.frozen
+class LastResort:
+    """`fallback.last_resort`: a fixed answer behind the last candidate.
+
+    Not in the canonical document.
+    """
+
+    status: Annotated[int, Bounds(200, 599)] = 200
+    content: Text = attrs.field(default="", metadata=REQUIRED)
 
 
 @attrs.frozen
@@ -18,18 +32,26 @@ class CircuitBreakerConfig:
 
 @attrs.frozen
 class FallbackOverride:
-    """`routing.decisions[].fallback`: what one decision changes of the policy."""
+    """`routing.decisions[].fallback`: what one decision changes of the policy.
+
+    `triggers` and `last_resort` are not in the canonical document.
+    """
 
     enabled: bool | None = None
     max_attempts: Count | None = None
     total_timeout: Period | None = None
     per_attempt_timeout: Period | None = None
     retryable_status_codes: tuple[StatusCode, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
+    last_resort: LastResort | None = None
 
 
 @attrs.frozen
 class FallbackPolicy:
-    """`global.router.fallback` and `routing.fallback`; an omitted field takes the outer layer's."""
+    """`global.router.fallback` and `routing.fallback`; an omitted field takes the outer layer's.
+
+    `triggers` and `last_resort` are not in the canonical document.
+    """
 
     version: Annotated[int, Bounds(0, 1)] | None = None
     enabled: bool | None = None
@@ -38,3 +60,5 @@ class FallbackPolicy:
     per_attempt_timeout: Period | None = None
     retryable_status_codes: tuple[StatusCode, ...] = ()
     circuit_breaker: CircuitBreakerConfig | None = None
+    triggers: tuple[Trigger, ...] = ()
+    last_resort: LastResort | None = None

@@ -12,6 +12,7 @@ from vsr.config.document.kinds import (
     Duration,
     NotNegative,
     Percent,
+    Positive,
     PositiveDuration,
     Retries,
     StatusCode,
@@ -75,13 +76,17 @@ class Reasoning:
 
 @attrs.frozen
 class Reliability:
-    """`providers.models[].reliability`; a None timeout inherits the listener's or is off."""
+    """`providers.models[].reliability`; a None timeout inherits the listener's or is off.
 
-    lb_policy: Literal["round_robin", "least_request"] = "round_robin"
+    Not in the canonical document: the word `p2c_ewma`, the keys from `retry_evidence` on, and their
+    defaults apart from the limits, which are the reference's constants.
+    """
+
+    lb_policy: Literal["round_robin", "least_request", "p2c_ewma"] = "round_robin"
     retry_count: Retries = 0
     retry_on: str | None = None
     consecutive_5xx: Count = 0
-    base_ejection_time: PositiveDuration = "30s"
+    base_ejection_time: Duration = "30s"
     max_ejection_percent: Percent = 50
     health_check_path: str | None = None
     health_check_interval: PositiveDuration = "10s"
@@ -97,6 +102,12 @@ class Reliability:
     retry_after_max: PositiveDuration | None = None
     retry_budget_percent: Annotated[float, Bounds(0, 100)] | None = None
     retry_budget_min_concurrency: Count | None = None
+    retry_evidence: Literal["any", "known_zero"] = "any"
+    replay_bytes: Count = 4_194_304
+    max_connections: Positive = 1024
+    max_pending: Positive = 1024
+    max_requests: Positive | None = None
+    max_retries: Count = 3
 
 
 @attrs.frozen

@@ -2,6 +2,7 @@
 
 import attrs
 
+from vsr.config.document.decisions import DecisionReliability
 from vsr.config.document.evaluation import Evaluation
 from vsr.config.document.integrations import Integrations
 from vsr.config.document.listeners import Listener
@@ -15,10 +16,14 @@ from vsr.config.document.stores import Stores
 
 @attrs.frozen
 class Entrypoint:
-    """`entrypoints[]`: virtual model names and the recipe behind them."""
+    """`entrypoints[]`: virtual model names and the recipe behind them.
+
+    `reliability` is not in the canonical document.
+    """
 
     model_names: tuple[str, ...] = ()
     recipe: str = ""
+    reliability: DecisionReliability | None = None
 
 
 @attrs.frozen

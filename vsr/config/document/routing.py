@@ -6,7 +6,7 @@ from typing import Literal
 import attrs
 
 from vsr.config.document.bindings import ModelBinding
-from vsr.config.document.decisions import Decision
+from vsr.config.document.decisions import Decision, DecisionReliability
 from vsr.config.document.fallback import FallbackPolicy
 from vsr.config.document.model_cards import ModelCard
 from vsr.config.document.projections import Projections
@@ -30,7 +30,10 @@ class DataPolicy:
 
 @attrs.frozen
 class RecipeRouting:
-    """`recipes[].routing`: what a recipe observes and decides."""
+    """`recipes[].routing`: what a recipe observes and decides.
+
+    `graphs` and `reliability` are not in the canonical document.
+    """
 
     candidate_requirements: CandidateRequirements | None = None
     data_policy: DataPolicy | None = None
@@ -39,6 +42,7 @@ class RecipeRouting:
     projections: Projections = attrs.field(factory=Projections)
     decisions: tuple[Decision, ...] = ()
     strategy: Literal["priority", "confidence"] | None = None
+    reliability: DecisionReliability | None = None
     fallback: FallbackPolicy | None = None
     graphs: Mapping[str, object] = attrs.field(factory=dict)
 

@@ -8,7 +8,6 @@ from vsr.config.document.decisions import (
     CandidateIterationConfig,
     Decision,
     DecisionAdaptationsConfig,
-    DecisionReliability,
     EmitDirective,
     ModelRef,
 )
@@ -16,11 +15,9 @@ from vsr.config.position import Path
 from vsr.config.report import Report
 from vsr.config.validate.algorithms import check_algorithm
 from vsr.config.validate.declared import Declared
-from vsr.config.validate.fallback import check_fallback
 from vsr.config.validate.models import CARDS, Models, check_model_name
 from vsr.config.validate.output_contracts import check_output_contract
 from vsr.config.validate.plugins import check_plugins
-from vsr.config.validate.providers import check_back_off, check_retry_on
 from vsr.config.validate.reasoning import check_candidate
 from vsr.config.validate.rules import check_rules, has_leaf
 
@@ -43,7 +40,6 @@ def check_decisions(
         check_algorithm(decision, declared, (*path, "algorithm"), models, report)
         check_plugins(decision.plugins, (*path, "plugins"), models, report)
         _check_consequences(decision, path, models, report)
-        _check_policies(decision, path, report)
 
 
 def _check_ref(ref: ModelRef, path: Path, models: Models, report: Report) -> None:
@@ -115,16 +111,3 @@ def _check_annotations(annotations: Mapping[str, object], path: Path, report: Re
         report.add(path, f"has more than {_MAX_ANNOTATIONS} keys")
     if len(json.dumps(annotations, ensure_ascii=False).encode()) > _MAX_ANNOTATIONS_BYTES:
         report.add(path, f"is larger than {_MAX_ANNOTATIONS_BYTES} bytes of JSON")
-
-
-def _check_policies(decision: Decision, path: Path, report: Report) -> None:
-    if decision.reliability is not None:
-        _check_reliability(decision.reliability, (*path, "reliability"), report)
-    if decision.fallback is not None:
-        check_fallback(decision.fallback, (*path, "fallback"), report)
-
-
-def _check_reliability(reliability: DecisionReliability, path: Path, report: Report) -> None:
-    base, maximum = reliability.retry_back_off_base, reliability.retry_back_off_max
-    check_back_off(base, maximum, path, report)
-    check_retry_on(reliability.retry_on, path, report)

@@ -3,11 +3,13 @@
 from vsr.config.document.root import Document
 from vsr.config.names import auto_names
 from vsr.config.report import Report
+from vsr.config.validate.fallback import check_fallbacks
 from vsr.config.validate.global_settings import check_global
 from vsr.config.validate.listeners import check_listeners
 from vsr.config.validate.models import check_cards, check_default_model, models_of
 from vsr.config.validate.providers import check_providers
 from vsr.config.validate.recipes import check_recipes
+from vsr.config.validate.reliability import check_reliability
 
 
 def validate(document: Document, report: Report) -> None:
@@ -25,6 +27,8 @@ def validate(document: Document, report: Report) -> None:
     check_cards(document.routing.modelCards, models, report)
     check_recipes(document, models, report)
     check_global(document.global_, report)
+    check_reliability(document, report)
+    check_fallbacks(document, report)
     _check_auto_names(document, report)
 
 

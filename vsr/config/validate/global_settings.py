@@ -18,7 +18,6 @@ from vsr.config.document.services import (
 from vsr.config.position import Path
 from vsr.config.providers import PROVIDERS
 from vsr.config.report import Report
-from vsr.config.validate.fallback import check_fallback
 
 STRATEGIES = ("priority", "confidence")
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -44,11 +43,6 @@ def _check_router(router: RouterSettings, report: Report) -> None:
     check_text((*path, "auto_model_name"), router.auto_model_name, report)
     names = router.auto_model_names or ()
     check_names((((*path, "auto_model_names", at), name) for at, name in enumerate(names)), report)
-    if router.fallback is not None:
-        place = (*path, "fallback")
-        if router.fallback.enabled and router.fallback.max_attempts == 0:
-            report.add((*place, "max_attempts"), "must be at least 1")
-        check_fallback(router.fallback, place, report)
     learning = router.learning
     store = None if learning is None else learning.state_store
     if store is not None and store.backend == "redis" and store.redis is None:

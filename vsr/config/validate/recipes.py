@@ -9,7 +9,6 @@ from vsr.config.position import Path
 from vsr.config.report import Report
 from vsr.config.validate.decisions import check_decisions
 from vsr.config.validate.declared import COLLECTIONS, declared_by
-from vsr.config.validate.fallback import check_fallback
 from vsr.config.validate.models import Models
 from vsr.config.validate.projections import check_projections
 from vsr.config.validate.rules import check_rules
@@ -64,8 +63,6 @@ def _check_profile(
             check_rules(rule.composer, declared, place, report)
     check_projections(routing, declared, report)
     check_decisions(routing.decisions, declared, models, report)
-    if routing.fallback is not None:
-        check_fallback(routing.fallback, (*path, "fallback"), report)
 
 
 def _check_entrypoints(document: Document, models: Models, report: Report) -> None:

@@ -1,0 +1,254 @@
+"""Reserving for one attempt more of a call, and what whole requests come to."""
+
+import pytest
+import trio
+import trio.testing
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.engine.test_fallback import BUSY, NAMES, REFUSED, start
+from tests.engine.test_last_resort import RESORT
+from tests.fakes.graph import FakePrompt, make_context
+from tests.graph.test_context import CountingBudget
+from vsr.graph.budget import UNLIMITED, Budget, Limits
+from vsr.graph.ledger import Ledger
+from vsr.routing.outcome import Outcome, Terminal, Usage
+
+BOUND = 30
+"""Of each attempt: 10 tokens of prompt and 20 of output."""
+
+
+@pytest.mark.parametrize(("is_known_zero", "price"), [(True, 0), (False, BOUND)])
+def test_attempt_that_may_have_used_something_costs_what_was_reserved(
+    *, is_known_zero: bool, price: int
+) -> None:
+    """One that surely did nothing is free; the next one is reserved for in either case."""
+    budget = CountingBudget(Limits(max_tokens=100))
+    ctx = make_context(budget=budget)
+    entry = ctx.open_call("alpha")
+    first = entry.reservation
+
+    assert ctx.reopen_call(entry, is_known_zero=is_known_zero)
+
+    assert entry.reservation is not first
+    assert (first.is_settled, first.used_tokens) == (True, 0 if is_known_zero else None)
+    assert (entry.reservation.model, entry.reservation.tokens) == ("alpha", BOUND)
+    assert (budget.spent_tokens, budget.reserved_tokens, budget.hops) == (price, BOUND, 2)
+    assert (ctx.ledger.entries, entry.outcome) == ([entry], None)
+
+    ctx.close_call(entry, Outcome(Terminal.SUCCEEDED, usage=Usage(5, 7)))
+
+    assert (budget.spent_tokens, budget.reserved_tokens) == (price + 12, 0)
+    assert budget.settlements == [first, entry.reservation]
+
+
+def test_known_zero_attempts_leave_room_for_as_many_as_are_wanted() -> None:
+    """Tokens are reserved once at a time, however often nothing was used."""
+    budget = Budget(Limits(max_tokens=BOUND))
+    ctx = make_context(budget=budget)
+    entry = ctx.open_call("alpha")
+
+    assert all(ctx.reopen_call(entry, is_known_zero=True) for _ in range(5))
+    assert not ctx.reopen_call(entry, is_known_zero=False)
+
+    assert (budget.spent_tokens, budget.reserved_tokens, budget.hops) == (BOUND, 0, 6)
+
+
+@pytest.mark.parametrize("is_known_zero", [True, False])
+def test_hops_are_spent_by_every_attempt(*, is_known_zero: bool) -> None:
+    """To the last one; an attempt that did nothing was a hop all the same."""
+    budget = Budget(Limits(max_hops=3))
+    ctx = make_context(budget=budget)
+    entry = ctx.open_call("alpha")
+
+    got = [ctx.reopen_call(entry, is_known_zero=is_known_zero) for _ in range(3)]
+
+    assert (got, budget.hops) == ([True, True, False], 3)
+
+
+@pytest.mark.parametrize("is_known_zero", [True, False])
+@pytest.mark.parametrize("usage", [None, Usage(1, 1)])
+def test_refused_attempt_leaves_the_call_as_it_is(
+    usage: Usage | None, *, is_known_zero: bool
+) -> None:
+    """It ends with what it has: its entry open until then, its one reservation settled already."""
+    budget = Budget(Limits(max_hops=1, max_tokens=100))
+    ctx = make_context(budget=budget)
+    entry = ctx.open_call("alpha")
+    first = entry.reservation
+
+    assert not ctx.reopen_call(entry, is_known_zero=is_known_zero)
+    assert (entry.reservation, ctx.ledger.open_entries) == (first, [entry])
+    ctx.close_call(entry, Outcome(Terminal.FAILED, usage=usage))
+
+    assert entry.outcome == Outcome(Terminal.FAILED, usage=usage)
+    price = 0 if is_known_zero else BOUND
+    assert (budget.spent_tokens, budget.reserved_tokens, budget.hops) == (price, 0, 1)
+
+
+def test_other_calls_of_the_request_are_not_touched() -> None:
+    """A branch beside it has its own entry and reservation."""
+    budget = Budget(Limits(max_tokens=3 * BOUND))
+    ctx = make_context(budget=budget)
+    other, entry = ctx.open_call("beta"), ctx.open_call("alpha")
+
+    assert ctx.reopen_call(entry, is_known_zero=False)
+    assert not ctx.reopen_call(entry, is_known_zero=False)
+
+    assert not other.reservation.is_settled
+    assert (budget.spent_tokens, budget.reserved_tokens) == (2 * BOUND, BOUND)
+
+
+def test_overrun_refuses_further_attempts() -> None:
+    """Also those of calls that are under way."""
+    budget = Budget(Limits(max_tokens=1000))
+    ctx = make_context(budget=budget)
+    entry = ctx.open_call("alpha")
+    ctx.close_call(ctx.open_call("beta"), Outcome(Terminal.SUCCEEDED, usage=Usage(BOUND, 1)))
+
+    assert not ctx.reopen_call(entry, is_known_zero=True)
+
+
+def test_nothing_is_measured_without_a_limit_of_tokens() -> None:
+    """An ordinary retry pays nothing for the budget."""
+    prompt = FakePrompt()
+    ctx = make_context(budget=Budget(), prompt=prompt)
+    entry = ctx.open_call("alpha")
+
+    assert ctx.reopen_call(entry, is_known_zero=False)
+    assert (prompt.measured, entry.reservation.tokens) == (0, None)
+
+
+@given(
+    max_hops=st.none() | st.integers(1, 6),
+    max_tokens=st.none() | st.integers(BOUND, 200),
+    attempts=st.lists(st.booleans(), max_size=8),
+    usage=st.none() | st.builds(Usage, st.integers(0, 10), st.integers(0, 20)),
+)
+def test_ceilings_hold_over_all_attempts_of_a_call(
+    max_hops: int | None, max_tokens: int | None, attempts: list[bool], usage: Usage | None
+) -> None:
+    """Nothing stays reserved, and what was spent is the price of each attempt that was made."""
+    budget = Budget(Limits(max_hops, max_tokens))
+    ctx = make_context(budget=budget)
+    entry = ctx.open_call("alpha")
+    bound = 0 if max_tokens is None else BOUND
+    price, hops, is_settled = 0, 1, False
+
+    for is_known_zero in attempts:
+        price += 0 if is_known_zero else bound
+        fits = max_tokens is None or price + bound <= max_tokens
+        wanted = fits and (max_hops is None or hops < max_hops)
+        assert ctx.reopen_call(entry, is_known_zero=is_known_zero) is wanted
+        hops += wanted
+        is_settled = not wanted
+        if is_settled:
+            break
+    ctx.close_call(entry, Outcome(Terminal.FAILED, usage=usage))
+
+    if not is_settled:
+        price += bound if usage is None else usage.prompt_tokens + usage.completion_tokens
+    assert (budget.spent_tokens, budget.reserved_tokens, budget.hops) == (price, 0, hops)
+    assert max_tokens is None or budget.spent_tokens <= max_tokens
+
+
+def keep_accounts(
+    monkeypatch: pytest.MonkeyPatch, limits: Limits = UNLIMITED
+) -> tuple[CountingBudget, Ledger]:
+    """Return what the next request is accounted in."""
+    budget, ledger = CountingBudget(limits), Ledger()
+    monkeypatch.setattr("vsr.engine.session.Budget", lambda: budget)
+    monkeypatch.setattr("vsr.engine.session.Ledger", lambda: ledger)
+    return budget, ledger
+
+
+async def test_chain_is_settled_once_and_logged_once(
+    nursery: trio.Nursery,
+    autojump_clock: trio.testing.MockClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One line that counts every attempt; one reservation each, and all of them settled."""
+    budget, ledger = keep_accounts(monkeypatch)
+    retries = "retry_count: 1, retry_on: 5xx"
+    models = await start(nursery, alpha=retries, gamma=retries)
+    models.play(BUSY, BUSY, BUSY)
+
+    await models.ask()
+
+    [line] = await models.router.log()
+    assert (line["attempts"], line["outcome"], line["model"]) == (5, "failed", "alpha")
+    assert [entry.model for entry in ledger.entries] == list(NAMES)
+    assert {entry.outcome.terminal for entry in ledger.entries if entry.outcome} == {
+        Terminal.FAILED
+    }
+    assert (budget.hops, len(budget.settlements)) == (5, 5)
+    assert len({id(each) for each in budget.settlements}) == 5
+    assert await models.held() == [0] * 5
+
+
+async def test_serving_model_is_accounted_what_it_used(
+    nursery: trio.Nursery,
+    autojump_clock: trio.testing.MockClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The one that failed nothing that anybody knows."""
+    _, ledger = keep_accounts(monkeypatch)
+    models = await start(nursery)
+    await models.answer(BUSY)
+
+    line = await models.last_log()
+
+    assert (line["model"], line["prompt_tokens"], line["completion_tokens"]) == ("beta", 7, 3)
+    ends = [(each.model, each.outcome and each.outcome.usage) for each in ledger.entries]
+    assert ends == [("alpha", None), ("beta", Usage(7, 3))]
+
+
+async def test_refusal_that_is_given_back_is_accounted_to_its_own_model(
+    nursery: trio.Nursery,
+    autojump_clock: trio.testing.MockClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not to the model that was asked last."""
+    _, ledger = keep_accounts(monkeypatch)
+    models = await start(nursery, "enabled: true, triggers: [content_refusal]")
+
+    assert await models.answer(REFUSED, BUSY, BUSY) == (200, list(NAMES))
+
+    await models.router.log()
+    ends = [(each.model, each.outcome and each.outcome.usage) for each in ledger.entries]
+    assert ends == [("alpha", Usage(7, 3)), ("beta", None), ("gamma", None)]
+
+
+@pytest.mark.parametrize("resort", ["", f", {RESORT}"])
+async def test_candidate_that_the_budget_refuses_is_not_called(
+    resort: str,
+    nursery: trio.Nursery,
+    autojump_clock: trio.testing.MockClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first failure is the answer then, or the last resort."""
+    _, ledger = keep_accounts(monkeypatch, Limits(max_hops=2))
+    models = await start(nursery, f"enabled: true{resort}")
+
+    got = await models.answer(BUSY, BUSY)
+
+    assert got == (200 if resort else 503, ["alpha", "beta"])
+    await models.router.log()
+    assert [each.model for each in ledger.entries] == ["alpha", "beta"]
+    assert ledger.open_entries == []
+
+
+@pytest.mark.parametrize("name", ["alpha", "beta"])
+async def test_retry_that_the_budget_refuses_is_not_made(
+    name: str,
+    nursery: trio.Nursery,
+    autojump_clock: trio.testing.MockClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The call ends with what it has: of the first model, or of a candidate."""
+    most = 2 if name == "alpha" else 3
+    budget, _ = keep_accounts(monkeypatch, Limits(max_hops=most))
+    models = await start(nursery, **{name: "retry_count: 5, retry_on: 5xx"})
+
+    assert await models.answer(BUSY, BUSY) == (503, ["alpha", *[name] * (most - 1)])
+    assert budget.hops == most

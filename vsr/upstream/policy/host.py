@@ -1,0 +1,29 @@
+"""One endpoint of a cluster as it is doing."""
+
+import attrs
+
+from vsr.resources.cluster import Endpoint
+from vsr.upstream.policy.stats import HostStats
+
+
+@attrs.define(eq=False)
+class Host:
+    """State that the policies of one cluster share; each member is written by one of them."""
+
+    endpoint: Endpoint
+    active: int = 0
+    """Attempts under way, those whose body is still being read included."""
+    is_ejected: bool = False
+    """By outlier detection."""
+    is_healthy: bool = True
+    """By active health checks."""
+    latency_s: float | None = None
+    """Moving average of the time to the response head; None before the first one."""
+    latency_at: float = 0.0
+    """Monotonic seconds of its last change."""
+    stats: HostStats = attrs.field(factory=HostStats, init=False, repr=False)
+
+    @property
+    def is_rotating(self) -> bool:
+        """Return whether calls may go there."""
+        return self.is_healthy and not self.is_ejected

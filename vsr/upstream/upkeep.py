@@ -1,0 +1,106 @@
+"""What runs beside the calls of a cluster: sweeps and active health checks."""
+
+from contextlib import suppress
+
+import attrs
+import trio
+
+from vsr.errors import UpstreamFailure
+from vsr.resources.reliability import HealthCheck
+from vsr.routing.outcome import Attempt
+from vsr.upstream.attempt import Limits, WireRequest, try_host
+from vsr.upstream.cluster import RuntimeCluster
+from vsr.upstream.policy.health import CheckResult, HealthState, check_result
+from vsr.upstream.policy.host import Host
+from vsr.upstream.policy.outlier import OutlierDetector
+from vsr.upstream.pool import Pool, PooledConnection
+from vsr.upstream.response import Response
+
+_USER_AGENT = (b"user-agent", b"vllm-semantic-router/health-check")
+_DRAINED_BYTES = 65_536
+"""Of a check's answer; with more the connection is dropped. Source: the reference."""
+
+
+async def keep_up(cluster: RuntimeCluster) -> None:
+    """Sweep and check the endpoints of `cluster` until cancelled; returns if there is no need."""
+    state, check = cluster.state, cluster.cluster.health_check
+    async with trio.open_nursery() as tasks:
+        if state.outliers is not None:
+            tasks.start_soon(_sweep, cluster, state.outliers)
+        if check is not None:
+            for health in state.health:
+                tasks.start_soon(_check_forever, cluster, check, health)
+
+
+async def _sweep(cluster: RuntimeCluster, outliers: OutlierDetector) -> None:
+    while True:
+        # A new configuration goes on where the one before was, which may still be sweeping too.
+        await trio.sleep_until(outliers.next_sweep_at)
+        now = trio.current_time()
+        if now >= outliers.next_sweep_at and outliers.sweep(now):
+            cluster.state.rotation_changed()
+
+
+async def _check_forever(cluster: RuntimeCluster, check: HealthCheck, health: HealthState) -> None:
+    state = cluster.state
+    while True:
+        now = trio.current_time()
+        await trio.sleep_until(health.next_at(now, has_traffic=state.has_traffic))
+        result = check_result(await _ask(cluster.pool, check, health.host))
+        now = trio.current_time()
+        has_changed = health.record(result, now)
+        if result is CheckResult.SUCCESS and state.outliers is not None:
+            has_changed |= state.outliers.passed_check(health.host, now)
+        state.stats.checks[health.host.endpoint.name, result] += 1
+        if has_changed:
+            state.rotation_changed()
+        if state.is_warm:
+            cluster.warmed.set()
+
+
+async def _ask(pool: Pool, check: HealthCheck, host: Host) -> int | None:
+    """Ask an endpoint for its health; return its status, None if it does not answer."""
+    request = WireRequest(b"GET", check.path.encode(), [_USER_AGENT], b"")
+    attempt = Attempt("", host.endpoint.name, host.endpoint.address, trio.current_time())
+    with trio.move_on_after(check.timeout_s), suppress(UpstreamFailure):
+        response = await try_host(
+            request, _Checker(pool), host, attempt, Limits(), idle_s=check.timeout_s
+        )
+        try:
+            await _drain(response)
+        finally:
+            response.close()
+        return response.status
+    return None
+
+
+async def _drain(response: Response) -> None:
+    """Read an answer to its end, unless it is long, so that its connection can be kept."""
+    left = _DRAINED_BYTES - len(response.take())
+    while left > 0 and not response.is_complete:
+        left -= len(await response.receive())
+
+
+@attrs.frozen
+class _Checker:
+    """Owner of the attempts of checks, which count for nothing but health."""
+
+    pool: Pool
+
+    def head_arrived(self, host: Host, attempt: Attempt, status: int) -> None:
+        """Do nothing."""
+
+    def attempt_failed(self, host: Host, attempt: Attempt, pooled: PooledConnection | None) -> None:
+        """Drop the connection."""
+        del host, attempt
+        if pooled is not None:
+            self.pool.drop(pooled)
+
+    def body_failed(self, host: Host, attempt: Attempt) -> None:
+        """Do nothing."""
+
+    def body_ended(self, host: Host, *, is_complete: bool) -> None:
+        """Do nothing."""
+
+    def attempt_ended(self, host: Host) -> None:
+        """Do nothing."""
