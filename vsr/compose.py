@@ -173,7 +173,11 @@ class Router:
         scope = trio.CancelScope()
         generation.on_retired = scope.cancel
         self._upkeep.start_soon(_run_in, scope, generation.upstream.run)
-        await generation.upstream.warm()
+        try:
+            await generation.upstream.warm()
+        except BaseException:
+            generation.retire()
+            raise
         self.active.activate(generation)
 
 

@@ -219,8 +219,10 @@ class UpstreamFailure(VsrError):
 
     status = 503
 
-    def after_retries(self) -> Self:
-        """Return this failure, told as the last one of several attempts."""
+    def after(self, attempts: int) -> Self:
+        """Return this failure, told as that of the last of `attempts`."""
+        if attempts <= 1:
+            return self
         text = str(self).replace(_RESET, _RESET_AFTER_RETRIES, 1)
         self.args = (text, *self.args[1:])
         self.headers = (*self.headers, STOP_RETRYING)  # type: ignore[misc]  # of this one alone

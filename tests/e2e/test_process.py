@@ -253,3 +253,46 @@ async def test_router_ends_when_nobody_takes_its_log(nursery: trio.Nursery, conf
         os.close(reader)
 
     assert code == 0
+
+
+def _on_another_port(config: Path, port: int) -> Path:
+    """Return a document that is like another one but for the port."""
+    other = config.with_name("other.yaml")
+    text = config.read_text(encoding="utf-8")
+    other.write_text(text.replace(str(port), str(free_port())), encoding="utf-8")
+    return other
+
+
+async def test_metrics_are_told_on_their_own_port(
+    nursery: trio.Nursery, config: Path, tmp_path: Path
+) -> None:
+    """Loopback alone; without a free port the Router serves all the same, and ends as it should."""
+    port = free_port()
+    command = [*_command(config), "--metrics-port", str(port)]
+    router = await start(nursery, command, tmp_path / "first.log")
+    await router.says(re.compile(rf"metrics can be read on port {port}\b"))
+
+    with trio.fail_after(PATIENCE_S):
+        with await connect(router.port) as client:
+            await client.send(post(chat("python")))
+            assert await client.answer() is not None
+        with await connect(port) as reader:
+            await reader.send(b"GET /metrics HTTP/1.1\r\nHost: m\r\n\r\n")
+            told = await reader.answer()
+        other = _on_another_port(config, router.port)
+        second = await start(
+            nursery, [*_command(other), "--metrics-port", str(port)], tmp_path / "second.log"
+        )
+        await second.says(re.compile("metrics cannot be read"))
+        with await connect(second.port) as client:
+            await client.send(post(chat("python")))
+            assert await client.answer() is not None
+        codes = []
+        for each in (router, second):
+            each.send(signal.SIGTERM)
+            codes.append(await each.process.wait())
+
+    assert told is not None
+    assert told.status == 200
+    assert b'llm_upstream_requests_total{cluster="large",outcome="2xx"} 1.0' in told.body
+    assert codes == [0, 0]

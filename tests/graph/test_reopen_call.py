@@ -6,8 +6,11 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.engine.test_fallback import BUSY, NAMES, REFUSED, start
+from tests.demo.raw_client import chat_body
+from tests.engine.stepped_backend import EVENT_STREAM, Act, chunk
+from tests.engine.test_fallback import BUSY, HUNG, NAMES, REFUSED, start
 from tests.engine.test_last_resort import RESORT
+from tests.engine.wired import CHAT_PIECES
 from tests.fakes.graph import FakePrompt, make_context
 from tests.graph.test_context import CountingBudget
 from vsr.graph.budget import UNLIMITED, Budget, Limits
@@ -219,6 +222,29 @@ async def test_refusal_that_is_given_back_is_accounted_to_its_own_model(
     assert ends == [("alpha", Usage(7, 3)), ("beta", None), ("gamma", None)]
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_every_call_is_closed_when_the_client_leaves(
+    *,
+    stream: bool,
+    nursery: trio.Nursery,
+    autojump_clock: trio.testing.MockClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While a candidate is waited for, or behind the beginning of its answer."""
+    budget, ledger = keep_accounts(monkeypatch, Limits(max_tokens=1000))
+    models = await start(nursery)
+    models.play(BUSY, [EVENT_STREAM, chunk(CHAT_PIECES[0]), Act.HANG] if stream else HUNG)
+    body = chat_body(model="auto", stream=stream)
+
+    await models.router.ask(body, patience_s=1)
+    await models.router.log()
+
+    ends = [each.outcome.terminal for each in ledger.entries if each.outcome]
+    assert ends == [Terminal.FAILED, Terminal.CANCELLED]
+    assert (budget.hops, budget.reserved_tokens) == (2, 0)
+    assert len({id(each) for each in budget.settlements}) == len(budget.settlements) == 2
+
+
 @pytest.mark.parametrize("resort", ["", f", {RESORT}"])
 async def test_candidate_that_the_budget_refuses_is_not_called(
     resort: str,
@@ -235,7 +261,8 @@ async def test_candidate_that_the_budget_refuses_is_not_called(
     assert got == (200 if resort else 503, ["alpha", "beta"])
     await models.router.log()
     assert [each.model for each in ledger.entries] == ["alpha", "beta"]
-    assert ledger.open_entries == []
+    ends = [each.outcome and each.outcome.terminal for each in ledger.entries]
+    assert ends == [Terminal.FAILED, Terminal.FAILED]
 
 
 @pytest.mark.parametrize("name", ["alpha", "beta"])

@@ -75,6 +75,35 @@ async def test_configurations_that_follow_fast_do_not_put_sweeps_off(
     assert await calls_of(scene, 4) == {0: 2, 1: 2}
 
 
+async def test_two_configurations_at_once_sweep_once(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """The old one still does while the new one warms up; being forgiven twice would show."""
+    bad = failing(503)
+    scene = await start_scene(nursery, EJECTS, [bad, bad, bad, OK], [OK], [OK])
+    alpha = model_over(scene.backends[:2], EJECTS)
+    documents = [
+        document_of(
+            alpha, model_over(scene.backends[2:], f"{CHECKED}, idle_timeout: {idle}s", name="beta")
+        )
+        for idle in (5, 6)
+    ]
+    await scene.reload(documents[0])
+    for at in (0, 21):
+        await trio.sleep_until(at)
+        assert 0 in await calls_of(scene, 2)
+    # Out for 30 s the second time, back since 60 s, forgiven once at 70 s.
+    await trio.sleep_until(69)
+    scene.backends[2].health = (1.9, *OK)
+    await scene.reload(documents[1])
+    assert trio.current_time() == pytest.approx(70.9)
+
+    assert 0 in await calls_of(scene, 2)
+
+    await trio.sleep_until(95)
+    assert await calls_of(scene, 4) == {1: 4}
+
+
 async def test_failures_in_a_row_are_counted_on(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:

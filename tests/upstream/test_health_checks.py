@@ -6,10 +6,11 @@ import pytest
 import trio
 import trio.testing
 
-from tests.demo.raw_client import Got
+from tests.demo.raw_client import Got, chat_body
 from tests.demo.raw_client import ask as ask_on
 from tests.engine.stepped_backend import Act
-from tests.fakes.router import ROUTER_PORT, document_of
+from tests.fakes.backend import start_backend
+from tests.fakes.router import ROUTER_PORT, as_snapshot, document_of, model_of, start_router
 from tests.upstream.raw_backend import reply
 from tests.upstream.scenes import (
     BODY,
@@ -23,6 +24,8 @@ from tests.upstream.scenes import (
     model_over,
     start_scene,
 )
+from vsr.compose import build_generation
+from vsr.demo.script import Script
 from vsr.network.memory import Fault as NetworkFault
 from vsr.network.memory import MemoryNetwork
 
@@ -299,3 +302,28 @@ async def test_endpoint_that_answers_calls_badly_is_not_out_by_its_checks(
         await scene.ask(BODY)
 
     assert Counter(scene.order) == {0: 5, 1: 5}
+
+
+async def test_generation_that_never_gets_warm_is_checked_no_longer_than_it_is_wanted(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Whoever gives up on it leaves no checks behind."""
+    network = MemoryNetwork()
+    sound = await start_backend(nursery, network)
+    mute = await start_backend(nursery, network, Script(latency_s=1000))
+    router = await start_router(nursery, network, document_of(model_of(sound.port)))
+    reliability = (
+        "{health_check_path: /slow, health_check_interval: 1s, health_check_timeout: 100s}"
+    )
+    document = document_of(model_of(mute.port, reliability=reliability))
+    new = build_generation(router.parts, as_snapshot(document), 2, router.generation)
+
+    with trio.move_on_after(5):
+        await router.router.activate(new)
+    asked = len(mute.calls)
+    await trio.sleep(1000)
+
+    assert asked >= 1
+    assert (len(mute.calls), new.is_retired) == (asked, True)
+    assert router.generation.version == 1
+    assert (await router.ask(chat_body(model="auto"))).status == 200

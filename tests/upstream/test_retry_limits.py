@@ -6,6 +6,8 @@ import trio.testing
 
 from tests.demo.raw_client import AnswerEnd, Got, chat_body
 from tests.engine.stepped_backend import EVENT_STREAM, Act
+from tests.fakes.backend import start_backend
+from tests.fakes.router import document_of, model_of, start_router
 from tests.upstream.scenes import (
     BODY,
     END_OF_STREAM,
@@ -21,7 +23,10 @@ from tests.upstream.scenes import (
     start_scene,
     streaming,
 )
+from vsr.demo.faults import Fault
+from vsr.demo.script import Script
 from vsr.network.memory import Fault as NetworkFault
+from vsr.network.memory import MemoryNetwork
 from vsr.routing.outcome import TransportFact
 
 RETRIES = "retry_on: 5xx, retry_count: "
@@ -355,3 +360,25 @@ async def test_retry_budget_is_a_share_of_the_calls_under_way(
 
     assert len(scene.calls) == 8 + 4 + repeated
     assert (await scene.held())["slots"] == 0
+
+
+@pytest.mark.parametrize(("count", "told"), [(0, b""), (2, b"false")])
+async def test_total_timeout_behind_several_attempts_ends_all_retries(
+    count: int,
+    told: bytes,
+    nursery: trio.Nursery,
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Official clients repeat a 504; what was repeated already they leave alone."""
+    network = MemoryNetwork()
+    backend = await start_backend(nursery, network, Script(fault=Fault.SILENCE))
+    reliability = f"{{retry_count: {count}, retry_on: 5xx, per_try_timeout: 3s, total_timeout: 5s}}"
+    if not count:
+        reliability = "{total_timeout: 5s}"
+    document = document_of(model_of(backend.port, reliability=reliability))
+    router = await start_router(nursery, network, document)
+
+    got = await router.ask(chat_body(model="auto"))
+
+    assert (got.status, trio.current_time()) == (504, 5)
+    assert got.line(b"x-should-retry") == told

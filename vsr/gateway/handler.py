@@ -143,7 +143,7 @@ class RequestRun(msgspec.Struct, eq=False):
         """
         error = self.failure or failure
         if error is None and self.scope.cause is Cause.DEADLINE and not self.exchange.has_ended:
-            error = DeadlineExceeded()
+            error = DeadlineExceeded().after(len(self.journal.attempts))
         try:
             if isinstance(error, VsrError):
                 await self._fail(error)

@@ -151,7 +151,7 @@ class Chain:
                     journal=self.journal,
                 )
             if limit.cancelled_caught:
-                failure = DeadlineExceeded(_TOTAL)
+                failure = DeadlineExceeded(_TOTAL).after(len(self.journal.attempts) - begun)
         except UpstreamFailure as error:
             failure = error
         outcome = self._outcome(response, failure, begun)

@@ -302,4 +302,4 @@ class _Sending:
                 response.headers.set(*STOP_RETRYING)
             return response
         assert failure is not None  # noqa: S101  # one of the two
-        raise failure.after_retries() if self._has_retried else failure
+        raise failure.after(1 + self._has_retried)
