@@ -10,6 +10,7 @@ import trio.testing
 from tests.demo.raw_client import AnswerEnd, chat_body
 from tests.engine.stepped_backend import EVENT_STREAM, Act
 from tests.faults.moments import RecordingEngine
+from tests.upstream.raw_backend import reply
 from tests.upstream.scenes import (
     NOTHING,
     OK,
@@ -22,6 +23,7 @@ from tests.upstream.scenes import (
     start_scene,
 )
 from vsr.network.memory import Fault as NetworkFault
+from vsr.routing.outcome import Usage
 from vsr.routing.plan import Plan
 from vsr.routing.ports import Tasks
 from vsr.routing.request import Request
@@ -236,7 +238,8 @@ async def test_journal_tells_of_every_attempt(
 ) -> None:
     """Where, how far, with what end and when, in the order in which they were made."""
     settings = RETRIES + "4, per_try_timeout: 2s"
-    plays = [RESET, SILENT, (1.0, b"HTTP/1.1 2x0 OK\r\n\r\n"), (0.25, *OK)]
+    used = b'{"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}}'
+    plays = [RESET, SILENT, (1.0, b"HTTP/1.1 2x0 OK\r\n\r\n"), (0.25, reply(200, used))]
     scene = await start_scene(nursery, settings, [(0.5, *failing(502))], plays)
 
     await scene.ask()
@@ -264,6 +267,7 @@ async def test_journal_tells_of_every_attempt(
     [line] = await scene.router.log()
     assert line["attempts"] == 5
     assert line["upstream_host"] == journal[-1].address
+    assert [each.usage for each in journal] == [None, None, None, None, Usage(7, 3)]
 
 
 @pytest.mark.parametrize("evidence", ["any", "known_zero"])
@@ -296,6 +300,7 @@ async def test_known_zero_repeats_only_what_never_left(
     journal = scene.journal()
     assert len(journal) == (2 if is_zero or evidence == "any" else 1)
     assert journal[0].is_known_zero is is_zero
+    assert journal[0].usage == (Usage(0, 0) if is_zero else None)
     assert got.status == (200 if len(journal) == 2 else journal[0].status or got.status)
 
 

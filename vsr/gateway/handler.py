@@ -27,7 +27,7 @@ from vsr.network.port import NetworkError
 from vsr.resources.listener import Listener
 from vsr.routing.effect import ImmediateResponse, render_immediate
 from vsr.routing.generation import ActiveGeneration, Generation
-from vsr.routing.outcome import Cause, Outcome, Terminal
+from vsr.routing.outcome import Attempt, Cause, Outcome, Terminal
 from vsr.routing.plan import UNROUTED, Alternatives, Call, Plan
 from vsr.routing.ports import Admission, AdmitAll, Journal, UpstreamResponse
 from vsr.routing.request import MESSAGES_PATH, Request
@@ -122,8 +122,7 @@ class RequestRun(msgspec.Struct, eq=False):
     answered_at: float = 0.0
     upstream_s: float | None = None
     first_byte_s: float | None = None
-    upstream_host: str = ""
-    """`host:port` of the endpoint that answered, as configured."""
+    served: Attempt | None = None
     is_admitted: bool = False
 
     async def work(self) -> None:
@@ -275,8 +274,8 @@ class RequestRun(msgspec.Struct, eq=False):
             response.close()
 
     def _note_head(self, response: UpstreamResponse) -> float:
-        self.upstream_host = response.attempt.address
-        self.answered_at = response.attempt.head_at or self.exchange.now()
+        attempt = self.served = response.attempt
+        self.answered_at = attempt.head_at or self.exchange.now()
         return self.answered_at
 
     async def _answer_with(
@@ -343,8 +342,9 @@ class RequestRun(msgspec.Struct, eq=False):
         exchange, error, plan = self.exchange, self.error, self.plan
         attempts = tuple(self.journal.attempts)
         status = exchange.status or None
-        # What was used was used, however the request ended.
         usage = None if plan is None else plan.session.usage
+        if self.served is not None:
+            self.served.usage = usage
         if error is None and exchange.has_ended:
             failed = exchange.status >= _FIRST_ERROR
             terminal = Terminal.FAILED if failed else Terminal.SUCCEEDED
@@ -379,7 +379,7 @@ class RequestRun(msgspec.Struct, eq=False):
             if request is None
             else request.id,
             authority=head.authority.decode("latin-1"),
-            upstream_host=self.upstream_host,
+            upstream_host="" if self.served is None else self.served.address,
             response_flags=self._flags(outcome),
             outcome=outcome.terminal,
             cause=outcome.cause,

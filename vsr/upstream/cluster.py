@@ -17,7 +17,7 @@ from vsr.errors import (
 )
 from vsr.resources.cluster import Cluster
 from vsr.resources.reliability import CallPolicy, LbPolicy
-from vsr.routing.outcome import Attempt, TransportFact
+from vsr.routing.outcome import NOTHING_USED, Attempt, TransportFact
 from vsr.routing.plan import Call
 from vsr.routing.ports import Journal
 from vsr.upstream.attempt import Limits, WireRequest, try_host
@@ -144,6 +144,8 @@ class RuntimeCluster:
             self.pool.drop(pooled)
         now = attempt.ended_at or attempt.started_at
         outcome = failure_of(attempt)
+        if outcome.is_known_zero:
+            attempt.usage = NOTHING_USED
         host.stats.failed(outcome.failure or FailureKind.RESET, now - attempt.started_at)
         if self._measures and outcome.failure is not FailureKind.CANCELLED:
             note_latency(host, max(now - attempt.started_at, _FAILURE_LATENCY_S), now)
