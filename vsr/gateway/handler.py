@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Coroutine
 from math import inf
 
 import attrs
@@ -278,19 +279,18 @@ class RequestRun(msgspec.Struct, eq=False):
         self.answered_at = attempt.head_at or self.exchange.now()
         return self.answered_at
 
-    async def _answer_with(
+    def _answer_with(
         self, generation: Generation, plan: Plan, response: UpstreamResponse
-    ) -> None:
-        """Run the response phases and send the client its answer."""
+    ) -> Coroutine[None, None, None]:
+        """Run the response-header phase; return what sends the client its answer."""
         try:
             mode = generation.engine.respond(plan, response.status, response.headers)
         except RoutingFailed:
             raise RoutingFailed(phase="response") from None
         if mode is BodyMode.WATCH and is_short(response):
             self.first_byte_s = self.answered_at - self.started_at
-            await pass_whole(self.exchange, response, plan.session.watch)
-        else:
-            await self._pass_on(generation, plan, response, mode)
+            return pass_whole(self.exchange, response, plan.session.watch)
+        return self._pass_on(generation, plan, response, mode)
 
     async def _pass_on(
         self, generation: Generation, plan: Plan, response: UpstreamResponse, mode: BodyMode

@@ -168,7 +168,10 @@ class RuntimeCluster:
             host.stats.complete += 1
         else:
             host.stats.closed += 1
-        self.attempt_ended(host)
+        host.active -= 1
+        ticket = self._breaker.release()
+        if ticket is not None:
+            self.state.gate.wake(ticket)
 
     def attempt_ended(self, host: Host) -> None:
         """Give an attempt's slot back."""

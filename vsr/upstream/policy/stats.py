@@ -33,14 +33,12 @@ class HostStats:
     def answered(self, status: int, seconds: float) -> None:
         """Count an attempt that got a response head."""
         self.answers[status // 100] += 1
-        self._took(seconds)
+        self.durations[bisect_left(DURATION_BOUNDS_S, seconds)] += 1
+        self.seconds += seconds
 
     def failed(self, kind: str, seconds: float) -> None:
         """Count an attempt that got none."""
         self.failures[kind] += 1
-        self._took(seconds)
-
-    def _took(self, seconds: float) -> None:
         self.durations[bisect_left(DURATION_BOUNDS_S, seconds)] += 1
         self.seconds += seconds
 
