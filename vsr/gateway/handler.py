@@ -194,7 +194,7 @@ class RequestRun(msgspec.Struct, eq=False):
             exchange.scheme,
             self.gateway.rules_for(listener),
             removed=removed,
-            peer=exchange.peer,
+            peer=exchange.peer if listener.identity.is_trusted else "",
         )
         self.request = request = Request(
             head.method,

@@ -72,7 +72,8 @@ class IngressRules:
 
     def filter_for(self, head: RequestHead, removed: frozenset[bytes], peer: str) -> LineFilter:
         """Return the filter of one request; see `ingress_headers`."""
-        is_trusted = self.identity.is_trusted and self.identity.trusts(peer)
+        identity = self.identity
+        is_trusted = identity.is_trusted and identity.trusts(peer)
         if removed or head.dropped is not HOP_BY_HOP:
             return self._filter(removed | head.dropped, is_trusted=is_trusted)
         found = self._filters.get(is_trusted)

@@ -97,9 +97,12 @@ class RuntimeCluster:
         policy = call.policy or self.cluster.calls
         request = self.wire.request(call)
         if policy.is_plain and self._breaker.try_admit():
-            # The ordinary call pays for nothing that it does not use.
-            host = self.choose((), now)
-            attempt = self.begin(host, now, journal)
+            # The ordinary call pays for nothing that it does not use, not even for calls of ours.
+            host = self.state.rotation.pick(now) or self.choose((), now)
+            host.active += 1
+            endpoint = host.endpoint
+            attempt = Attempt(self.cluster.name, endpoint.name, endpoint.address, now)
+            journal.attempts.append(attempt)
             return try_host(request, self, host, attempt, Limits(deadline.at), idle_s=idle_s)
         return _Sending(self, call, request, policy, deadline.at, idle_s, journal).run()
 
