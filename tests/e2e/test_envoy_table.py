@@ -1,7 +1,5 @@
 """The fault table through Envoy with the same settings: the same calls, the same status."""
 
-import subprocess
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,7 @@ import yaml
 
 from tests.demo.raw_client import ask, chat_body
 from tests.e2e.test_fault_table import POLICIES, ROWS, fault_script, unreachable
-from tests.e2e.test_http2 import is_listening, program
+from tests.e2e.test_http2 import start_envoy
 from tests.fakes.backend import start_backend
 from vsr.config.quantities import parse_duration_s
 from vsr.network.epoll import EpollNetwork
@@ -30,7 +28,6 @@ async def test_envoy_makes_the_same_calls(
     row: dict[str, Any], policy: str, tmp_path: Path, nursery: trio.Nursery
 ) -> None:
     """Where it does not, the table says what it does instead and why the Router differs."""
-    envoy = program("envoy")
     network = EpollNetwork()
     await nursery.start(network.run)
     alpha = await start_backend(nursery, network, fault_script(row))
@@ -39,7 +36,10 @@ async def test_envoy_makes_the_same_calls(
 
     with unreachable(row.get("backend")) as dead:
         settings = {**POLICIES[policy]["reliability"], **row}
-        port = await _start(nursery, envoy, tmp_path, dead or alpha.port, settings)
+        backend = dead or alpha.port
+        port = await start_envoy(
+            nursery, tmp_path, lambda port: yaml.safe_dump(_bootstrap(port, backend, settings))
+        )
         client = await network.connect("127.0.0.1", port)
         body = chat_body(model="auto", stream=row.get("stream", False))
         got = await ask(client, body, patience_s=_PATIENCE_S)
@@ -47,25 +47,6 @@ async def test_envoy_makes_the_same_calls(
 
     assert [len(alpha.calls), 0, got.status] == expected
     assert not other or other["reason"]
-
-
-async def _start(
-    nursery: trio.Nursery, envoy: str, folder: Path, backend: int, settings: dict[str, Any]
-) -> int:
-    """Start an Envoy in front of a backend; return its port."""
-    listener = await trio.open_tcp_listeners(0, host="127.0.0.1")
-    port: int = listener[0].socket.getsockname()[1]
-    await listener[0].aclose()
-    config = folder / "envoy.yaml"
-    config.write_text(yaml.safe_dump(_bootstrap(port, backend, settings)))
-    command = [envoy, "-c", str(config), "--concurrency", "1", "--disable-hot-restart"]
-    nothing = subprocess.DEVNULL
-    run = partial(trio.run_process, command, stdout=nothing, stderr=nothing, check=False)
-    await nursery.start(run)
-    with trio.fail_after(_PATIENCE_S):
-        while not await is_listening(port):  # noqa: ASYNC110  # another process, which tells nobody
-            await trio.sleep(0.05)
-    return port
 
 
 def _bootstrap(port: int, backend: int, settings: dict[str, Any]) -> dict[str, Any]:

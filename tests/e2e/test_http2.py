@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -273,7 +273,10 @@ http_connection_manager.v3.HttpConnectionManager
 async def test_envoy_is_served_by_http2(nursery: trio.Nursery, served: Served) -> None:
     """Whole, streamed, large, 200 at once, and one that leaves: as its clients would see it."""
     standalone = served.standalone
-    port = await start_envoy(nursery, served)
+    router = served.standalone.port
+    port = await start_envoy(
+        nursery, served.folder, lambda port: _ENVOY.format(port=port, router=router)
+    )
     url = f"http://{BACKEND_HOST}:{port}{CHAT_PATH}"
 
     texts = {
@@ -298,14 +301,16 @@ async def test_envoy_is_served_by_http2(nursery: trio.Nursery, served: Served) -
     await until(lambda: standalone.held()["calls"] == 0)
 
 
-async def start_envoy(nursery: trio.Nursery, served: Served) -> int:
-    """Start an Envoy that passes everything to the Router over HTTP/2; return its port."""
+async def start_envoy(
+    nursery: trio.Nursery, folder: Path, configuration: Callable[[int], str]
+) -> int:
+    """Start an Envoy; return its port, for which its configuration is asked."""
     envoy = program("envoy")
     listener = await trio.open_tcp_listeners(0, host=BACKEND_HOST)
     port: int = listener[0].socket.getsockname()[1]
     await listener[0].aclose()
-    config = served.folder / "envoy.yaml"
-    config.write_text(_ENVOY.format(port=port, router=served.standalone.port))
+    config = folder / "envoy.yaml"
+    config.write_text(configuration(port))
     command = [envoy, "-c", str(config), "--concurrency", "1", "--disable-hot-restart"]
     nothing = subprocess.DEVNULL
     start = partial(trio.run_process, command, stdout=nothing, stderr=nothing, check=False)

@@ -6,7 +6,8 @@ import trio.testing
 
 from tests.demo.raw_client import AnswerEnd, Got, ask, chat_body
 from tests.fakes.backend import start_backend
-from tests.fakes.router import clusters_of, document_of, model_of, start_router
+from tests.fakes.router import as_snapshot, clusters_of, document_of, model_of, start_router
+from vsr.compose import build_generation
 from vsr.demo.script import Script
 from vsr.network.memory import MemoryNetwork
 
@@ -142,3 +143,27 @@ async def test_version_is_told_to_clients_and_to_the_log(
 
     assert [int(got.line(b"x-vsr-config-version")) for got in answers] == [version] * 3
     assert [line["config_version"] for line in await router.log()] == [version] * 3
+
+
+async def test_configuration_that_is_given_up_takes_nothing_along(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """The one that serves keeps its connections, and keeps keeping them; the rest is closed."""
+    network = MemoryNetwork()
+    sound = await start_backend(nursery, network)
+    other = await start_backend(nursery, network, Script(latency_s=0.5))
+    router = await start_router(nursery, network, document_of(model_of(sound.port)))
+    await router.ask(chat_body(model="auto"))
+    checked = model_of(other.port, "beta", reliability="{health_check_path: /slow}")
+    document = document_of(model_of(sound.port), checked)
+    new = build_generation(router.parts, as_snapshot(document), 2, router.generation)
+
+    with trio.move_on_after(0.2):
+        await router.router.activate(new)
+    await trio.testing.wait_all_tasks_blocked()
+    for _ in range(3):
+        assert (await router.ask(chat_body(model="auto"))).status == 200
+
+    assert (sound.accepted_connections, sound.open_connections) == (1, 1)
+    assert other.open_connections == 0
+    assert router.generation.version == 1

@@ -178,7 +178,7 @@ class Scene:
         await trio.testing.wait_all_tasks_blocked()
         clusters = [clusters_of(generation) for generation in self.generations]
         states = {state for each in clusters for state in each.states.values()}
-        pools = {pool for each in clusters for pool in each._all_pools()}
+        pools = {pool for each in clusters for pool in each.pools.values()}
         return {
             "active": sum(state.gate.breaker.active for state in states),
             "waiting": sum(state.gate.breaker.waiting for state in states),

@@ -325,7 +325,7 @@ async def _play_and_check(plays: Sequence[Sequence[Play]], guests: Sequence[Visi
         assert all(len(journal) <= RETRY_COUNT + 1 for journal in journals)
         assert all(_has_one_end(attempt) for journal in journals for attempt in journal)
         assert len(scene.calls) <= sum(map(len, journals))
-        idle = sum(pool.idle for pool in clusters_of(scene.generations[0])._all_pools())
+        idle = sum(pool.idle for pool in clusters_of(scene.generations[0]).pools.values())
         await trio.testing.wait_all_tasks_blocked()
         assert scene.network.open_connections == 2 * idle
         nursery.cancel_scope.cancel()

@@ -9,6 +9,7 @@ import trio.testing
 
 from tests.demo.raw_client import AnswerEnd, chat_body
 from tests.engine.stepped_backend import EVENT_STREAM, Act
+from tests.fakes.router import clusters_of
 from tests.faults.moments import RecordingEngine
 from tests.upstream.raw_backend import reply
 from tests.upstream.scenes import (
@@ -22,10 +23,12 @@ from tests.upstream.scenes import (
     failing,
     start_scene,
 )
+from vsr.deadline import Deadline
+from vsr.headers import Headers
 from vsr.network.memory import Fault as NetworkFault
 from vsr.routing.outcome import Usage
-from vsr.routing.plan import Plan
-from vsr.routing.ports import Tasks
+from vsr.routing.plan import Call, Plan
+from vsr.routing.ports import Journal, Tasks
 from vsr.routing.request import Request
 
 RETRIES = "retry_on: 5xx, retry_count: "
@@ -347,3 +350,28 @@ async def test_budget_is_asked_before_every_further_attempt(
     assert (got.status, len(scene.calls)) == (503, min(left, 5) + 1)
     assert engine.spend.asked == [False] * min(left + 1, 5)
     assert await scene.held() == NOTHING
+
+
+async def test_answer_is_let_go_when_nobody_can_say_whether_to_repeat_it(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """A budget that fails is a bug of ours, and leaves no connection or slot behind."""
+    scene = await start_scene(nursery, RETRIES + "1", [failing(503)])
+    cluster = clusters_of(scene.router.generation).cluster_for(b"alpha")
+
+    class Broken:
+        def admit_retry(self, *, is_known_zero: bool) -> bool:
+            raise ValueError(is_known_zero)
+
+    call = Call(b"POST", b"/v1/chat/completions", Headers(), b"{}", b"alpha", spend=Broken())
+    with pytest.raises(ValueError, match="False"):
+        await cluster.send(
+            call,
+            now=trio.current_time(),
+            deadline=Deadline(),
+            idle_s=None,
+            journal=Journal(),
+        )
+
+    assert cluster.state.gate.breaker.active == cluster.state.slots.taken == 0
+    assert cluster.pool.in_use == 0

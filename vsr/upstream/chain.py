@@ -86,7 +86,8 @@ class Chain:
         try:
             return await self._go_on(first)
         except UpstreamFailure:
-            raise  # the first call's: there was nothing better
+            first.close()  # the failure is its own, as a rule: there was nothing better
+            raise
         except BaseException:
             first.close()
             self.alternatives.abandon()

@@ -224,7 +224,7 @@ class _Sending:
                 wait_s = None
                 if retries is not None:
                     wait_s = retries.next_wait(outcome, now=now, deadline_at=self.total_at)
-                if wait_s is None or not self._may_retry(outcome):
+                if wait_s is None or not self._may_retry(outcome, response):
                     return self._ended(response, failure)
                 self._has_retried = True
                 if response is not None:
@@ -273,16 +273,24 @@ class _Sending:
             return failure_of(attempts[-1])
         return AttemptOutcome(failure=kind_of(error))
 
-    def _may_retry(self, outcome: AttemptOutcome) -> bool:
-        """Ask everybody who can forbid a further attempt, and take a retry slot."""
+    def _may_retry(self, outcome: AttemptOutcome, response: Response | None) -> bool:
+        """Ask everybody who can forbid a further attempt, and take a retry slot.
+
+        Whoever is asked may fail; the response is closed then.
+        """
         state, spend = self.cluster.state, self.call.spend
         breaker = state.gate.breaker
         if not state.slots.try_acquire(running=breaker.active + breaker.waiting):
             state.stats.overflows[BreakerLimit.MAX_RETRIES] += 1
             return False
         self._holds_retry_slot = True
-        if spend is not None and not spend.admit_retry(is_known_zero=outcome.is_known_zero):
-            return False
+        try:
+            if spend is not None and not spend.admit_retry(is_known_zero=outcome.is_known_zero):
+                return False
+        except BaseException:
+            if response is not None:
+                response.close()
+            raise
         state.stats.retries[outcome.label] += 1
         return True
 

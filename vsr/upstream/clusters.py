@@ -44,15 +44,17 @@ class Clusters:
             snapshot: what to serve.
             surroundings: of the process.
             previous: what has been served so far. A cluster that is unchanged goes on with its
-                state, and a security domain that is still used with its pool, which is no longer
-                `previous`'s to close. Nothing is taken if building fails.
+                state, and a security domain that is still used with its pool. Both are shared
+                with `previous`, which goes on as it is should these clusters never serve.
         """
         self._surroundings = surroundings
         inherited = {} if previous is None else previous.states
         domains = {cluster.name: SecurityDomain.of(cluster) for cluster in snapshot.clusters}
-        self._pools: dict[SecurityDomain, Pool] = {}
-        if previous is not None:
-            self._pools = previous.hand_over(set(domains.values()))
+        shared: dict[SecurityDomain, Pool] = {} if previous is None else previous.pools
+        self.pools: dict[SecurityDomain, Pool] = {
+            each: shared[each] for each in domains.values() if each in shared
+        }
+        """By what their connections have in common."""
         self._by_name: Mapping[bytes, RuntimeCluster] = {
             cluster.name.encode(): RuntimeCluster(
                 cluster,
@@ -64,19 +66,20 @@ class Clusters:
             for cluster in snapshot.clusters
         }
         self._default = next(iter(self._by_name.values()), None)
-        if previous is not None:
-            self._drop_what_nobody_wants()
+        for pool in self.pools.values():
+            clusters = (each.cluster for each in self if each.pool is pool)
+            pool.join(self, {end.host_port for each in clusters for end in each.endpoints})
         self.breakers: Breakers = {} if previous is None else previous.breakers
 
     @property
     def connections_in_use(self) -> int:
         """Return how many backend connections carry a request."""
-        return sum(pool.in_use for pool in self._all_pools())
+        return sum(pool.in_use for pool in self.pools.values())
 
     @property
     def idle_connections(self) -> int:
         """Return how many backend connections wait for use."""
-        return sum(pool.idle for pool in self._all_pools())
+        return sum(pool.idle for pool in self.pools.values())
 
     def __iter__(self) -> Iterator[RuntimeCluster]:
         """Yield the clusters in the document's order."""
@@ -121,30 +124,15 @@ class Clusters:
         for cluster in self._by_name.values():
             await cluster.warmed.wait()
 
-    def hand_over(self, domains: set[SecurityDomain]) -> dict[SecurityDomain, Pool]:
-        """Give away the pools of `domains`; whoever gets them closes them."""
-        return {
-            domain: self._pools.pop(domain) for domain in list(self._pools) if domain in domains
-        }
-
     def close(self) -> None:
-        """Close idle connections; those in use close with their response."""
-        for pool in self._pools.values():
-            pool.close()
-
-    def _drop_what_nobody_wants(self) -> None:
-        """Close the connections of pools taken over that lead to no endpoint of ours."""
-        for pool in self._all_pools():
-            clusters = (each.cluster for each in self._by_name.values() if each.pool is pool)
-            pool.keep_only({end.host_port for each in clusters for end in each.endpoints})
-
-    def _all_pools(self) -> set[Pool]:
-        return {cluster.pool for cluster in self._by_name.values()}
+        """Close idle connections that no other configuration wants; those in use close later."""
+        for pool in self.pools.values():
+            pool.leave(self)
 
     def _pool_for(self, domain: SecurityDomain) -> Pool:
-        pool = self._pools.get(domain)
+        pool = self.pools.get(domain)
         if pool is None:
             around = self._surroundings
             pool = Pool(DomainDialer(domain, around.network, around.tls_context))
-            self._pools[domain] = pool
+            self.pools[domain] = pool
         return pool

@@ -64,8 +64,8 @@ class Pool:
     in_use: int = attrs.field(default=0, init=False)
     _heads: PlainHeads = attrs.field(factory=PlainHeads, init=False)
     _idle: dict[tuple[str, int], Siblings] = attrs.field(factory=dict, init=False)
-    _wanted: Collection[tuple[str, int]] | None = attrs.field(default=None, init=False)
-    """Hosts and ports to whom connections are kept; None: all of them."""
+    _wanted: dict[object, Collection[tuple[str, int]]] = attrs.field(factory=dict, init=False)
+    """Hosts and ports to whom connections are kept, by who wants them; all if nobody joined."""
     _is_closed: bool = attrs.field(default=False, init=False)
 
     @property
@@ -96,7 +96,7 @@ class Pool:
         siblings = self._idle.get(endpoint.host_port)
         if siblings is None:
             siblings = self._idle[endpoint.host_port] = Siblings()
-            siblings.is_wanted = self._wanted is None or endpoint.host_port in self._wanted
+            siblings.is_wanted = self._is_wanted(endpoint.host_port)
         pooled = PooledConnection(connection, ClientConnection(self._heads), siblings)
         connection.on_gone = pooled.backend_left
         return pooled
@@ -117,14 +117,24 @@ class Pool:
         self.in_use -= 1
         pooled.close()
 
-    def keep_only(self, wanted: Collection[tuple[str, int]]) -> None:
-        """Close connections to other hosts and ports: idle ones now, those in use afterwards.
+    def join(self, user: object, wanted: Collection[tuple[str, int]]) -> None:
+        """Keep connections to these hosts and ports until `user` leaves."""
+        self._wanted[user] = wanted
+        for host_port, siblings in self._idle.items():
+            siblings.is_wanted = self._is_wanted(host_port)
 
-        Those that calls under way open later are not kept either, until they are wanted again.
+    def leave(self, user: object) -> None:
+        """Close connections that nobody wants any more: idle ones now, those in use afterwards.
+
+        Those that calls under way open later are not kept either. The last one to leave closes
+        the pool; leaving twice does nothing.
         """
-        self._wanted = wanted
+        self._wanted.pop(user, None)
+        if not self._wanted:
+            self.close()
+            return
         for host_port, siblings in list(self._idle.items()):
-            siblings.is_wanted = host_port in wanted
+            siblings.is_wanted = self._is_wanted(host_port)
             if not siblings.is_wanted:
                 del self._idle[host_port]
                 _close_all(siblings)
@@ -134,6 +144,11 @@ class Pool:
         self._is_closed = True
         for siblings in self._idle.values():
             _close_all(siblings)
+
+    def _is_wanted(self, host_port: tuple[str, int]) -> bool:
+        if not self._wanted:
+            return True
+        return any(host_port in wanted for wanted in self._wanted.values())
 
 
 def _close_all(idle: Siblings) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from vsr.resources.reliability import DEFAULT_RETRY_ON, RetryEvidence, RetryOn, RetryPolicy
 from vsr.routing.outcome import TransportFact
 from vsr.upstream.policy.outcome import AttemptOutcome, FailureKind, TimeoutStage
-from vsr.upstream.policy.retry import RetryState, is_immediate, parse_retry_on, wants_retry
+from vsr.upstream.policy.retry import RetryState, is_immediate, wants_retry
 
 ALL = frozenset(RetryOn)
 BROAD = frozenset({RetryOn.FIVE_XX, RetryOn.GATEWAY_ERROR, RetryOn.RESET})
@@ -98,29 +98,6 @@ def longest_waits_ms(policy: RetryPolicy, *outcomes: AttemptOutcome) -> list[int
             assert wait is not None
             longest[place] = max(longest[place], wait)
     return [round(wait * 1000) for wait in longest]
-
-
-def test_every_condition_is_read_by_its_name() -> None:
-    """The nine names of a document."""
-    text = (
-        "5xx,gateway-error,reset,reset-before-request,connect-failure,refused-stream,"
-        "retriable-4xx,retriable-status-codes,envoy-ratelimited"
-    )
-
-    assert len(ALL) == 9
-    assert parse_retry_on(text) == ALL
-    assert parse_retry_on("retriable-4xx") == {RetryOn.RETRIABLE_4XX}
-
-
-def test_blanks_around_conditions_are_trimmed() -> None:
-    """Blanks between the names of a list are common."""
-    assert parse_retry_on(" 5xx ,\treset\n") == {RetryOn.FIVE_XX, RetryOn.RESET}
-
-
-def test_unknown_conditions_are_ignored() -> None:
-    """Beside known ones and empty places; names are as they are written."""
-    assert parse_retry_on("http3-post-connect-failure,reset,,reset,5XX,re set") == {RetryOn.RESET}
-    assert parse_retry_on("never") == parse_retry_on("") == frozenset()
 
 
 def test_connect_failure_row() -> None:

@@ -22,15 +22,6 @@ _REFUSED_STREAM = _BROAD | {RetryOn.REFUSED_STREAM}
 _RESET_BEFORE_REQUEST = _BROAD | {RetryOn.RESET_BEFORE_REQUEST}
 
 
-def parse_retry_on(text: str) -> frozenset[RetryOn]:
-    """Return the conditions of a comma list; blanks around a name and unknown names don't count.
-
-    Empty if none is known. Source: the reference, "Retry decision".
-    """
-    names = {name.strip() for name in text.split(",")}
-    return frozenset(condition for condition in RetryOn if condition in names)
-
-
 def wants_retry(policy: RetryPolicy, outcome: AttemptOutcome) -> bool:
     """Return whether the policy's conditions ask to repeat an attempt that ended so.
 
