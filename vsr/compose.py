@@ -23,7 +23,7 @@ from vsr.engine.extensions import Extensions, Surroundings
 from vsr.engine.pipeline import compile_engine
 from vsr.engine.plugins.builtin import BUILTIN_PLUGINS
 from vsr.errors import ConfigRejected, Problem
-from vsr.gateway.handler import Gateway
+from vsr.gateway.gateway import Gateway
 from vsr.gateway.metrics_listener import MetricsFront
 from vsr.gateway.serve import BindFailed, Server
 from vsr.graph.nodes.builtin import BUILTIN_NODES

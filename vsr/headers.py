@@ -1,8 +1,10 @@
 """Header lines of one message, in order, with case-insensitive names."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain, compress
 from operator import itemgetter
+
+import msgspec
 
 HeaderLine = tuple[bytes, bytes]
 """Name (lower case) and value of one line."""
@@ -33,7 +35,7 @@ class LineFilter(dict[bytes, bool]):
         return list(compress(lines, map(self.__getitem__, map(_name_of, lines))))
 
 
-class Headers:
+class Headers(msgspec.Struct, eq=False, gc=False):
     """An ordered multimap of header lines; names are lower-case bytes.
 
     Whoever builds one lower-cases the names; every method takes them lower-cased, so that no
@@ -41,18 +43,11 @@ class Headers:
     `:path`, ...) stand in front of the others. `lines` is for reading: change it by the methods.
     """
 
-    __slots__ = ("_first", "lines", "most_bytes")
-
-    def __init__(
-        self,
-        lines: Iterable[HeaderLine] = (),
-        first_values: dict[bytes, bytes] | None = None,
-        most_bytes: int | None = None,
-    ) -> None:
-        self.lines: list[HeaderLine] = lines if type(lines) is list else list(lines)
-        self._first = first_values
-        self.most_bytes = most_bytes
-        """What names and values together are at most, if known; whoever adds a line says so."""
+    lines: list[HeaderLine] = []
+    _first: dict[bytes, bytes] | None = None
+    """First value of every name, once somebody asked or where it is known anyway."""
+    most_bytes: int | None = None
+    """What names and values together are at most, if known; whoever adds a line says so."""
 
     def __iter__(self) -> Iterator[HeaderLine]:
         return iter(self.lines)
@@ -89,11 +84,11 @@ class Headers:
         """Return every value of `name`, in order."""
         return [value for key, value in self.lines if key == name]
 
-    def replace_lines(self, lines: list[HeaderLine]) -> None:
-        """Take `lines` in place of all that were there."""
+    def replace_lines(self, lines: list[HeaderLine], most_bytes: int | None = None) -> None:
+        """Take `lines`, of that size at most, in place of all that were there."""
         self.lines = lines
         self._first = None
-        self.most_bytes = None
+        self.most_bytes = most_bytes
 
     def append(self, name: bytes, value: bytes) -> None:
         """Add one line at the end."""
@@ -121,6 +116,10 @@ class Headers:
                 break
             count += 1
         return count
+
+    def has_none_of(self, names: frozenset[bytes]) -> bool:
+        """Return whether no line has one of these names."""
+        return names.isdisjoint(map(_name_of, self.lines))
 
     def copy(self) -> "Headers":
         """Return an independent copy."""

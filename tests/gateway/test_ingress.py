@@ -180,3 +180,37 @@ def test_what_is_known_of_a_head_is_not_another_listeners() -> None:
         [api_key, identity, rest],
         [api_key, rest],
     ]
+
+
+def test_what_routing_changes_of_one_request_is_not_seen_by_the_next() -> None:
+    """Requests with the same head share what was read of it, but not the header list."""
+    heads, rules = PlainHeads(), IngressRules(Identity())
+    raw = b"POST /x HTTP/1.1\r\nhost: a\r\nx-one: 1\r\nx-two: 2\r\ncontent-length: 2\r\n\r\n{}"
+    seen = []
+    for _ in range(3):
+        head = heads.read_request(raw)
+        assert head is not None
+        headers, request_id = ingress_headers(head, b"http", rules)
+        seen.append((list(headers), dict(headers.first_values()), request_id))
+        headers.first_values().clear()
+        headers.append(b"x-one", b"again")
+        headers.lines.clear()
+
+    for lines, values, request_id in seen:
+        added = [(b"x-forwarded-proto", b"http"), (b"x-request-id", request_id)]
+        assert lines == [(b"content-length", b"2"), (b"x-one", b"1"), (b"x-two", b"2"), *added]
+        assert values == dict(lines)
+    assert len({request_id for _, _, request_id in seen}) == 3
+
+
+def test_the_first_of_several_values_counts_in_a_known_head_too() -> None:
+    """A field that stands twice has its first value, whether its head was seen before or not."""
+    connection = ServerConnection(PlainHeads())
+    for _ in range(2):
+        connection.feed(b"GET /x HTTP/1.1\r\nhost: a\r\nx-one: 1\r\nx-one: 2\r\n\r\n")
+        head = connection.next_event()
+        assert isinstance(head, RequestHead)
+        headers, _ = ingress_headers(head, b"http")
+        assert headers.get(b"x-one") == b"1"
+        while connection.next_event() is not None:
+            pass

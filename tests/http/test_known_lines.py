@@ -136,20 +136,6 @@ def test_refused_lines_are_not_kept() -> None:
     assert not any(text.lower().startswith(b"transfer-encoding") for text in _known_texts(heads))
 
 
-def test_requests_do_not_share_what_can_be_changed() -> None:
-    """Lines and fields of one request are its own."""
-    heads = PlainHeads()
-    first, second = heads.read_request(PLAIN), heads.read_request(PLAIN)
-    assert first is not None
-    assert second is not None
-
-    first.lines.clear()
-    first.fields.clear()
-
-    assert len(second.lines) == 3
-    assert heads.read_request(PLAIN) == second
-
-
 def test_responses_do_not_share_what_can_be_changed() -> None:
     """Effects change the lines of a response in place."""
     heads = PlainHeads()

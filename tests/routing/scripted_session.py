@@ -71,6 +71,10 @@ class ScriptedSession:
 
     async def request_body(self) -> Effect:
         """Answer by the script."""
+        return self.decide()
+
+    def decide(self) -> Effect:
+        """Answer by the script."""
         self.script.bodies.append(self.request.body)
         return self.script.request_body
 

@@ -36,7 +36,7 @@ def applied(
     effect: Effect, lines: list[HeaderLine] = REQUEST, *, streaming: bool = False
 ) -> list[HeaderLine]:
     """Return the lines after `effect`."""
-    headers = Headers(tuple(lines))
+    headers = Headers(list(lines))
     apply_headers(headers, effect, streaming=streaming)
     assert headers.get(b"x-a", b"none") == dict(reversed(headers.lines)).get(b"x-a", b"none")
     return headers.lines

@@ -25,7 +25,7 @@ _KINDS = {'"': "String", "t": "True", "f": "False", "n": "Null", "{": "JSON", "[
 """The reference's name of a JSON value's type, by its first byte; all others are numbers."""
 
 
-class ChatRequest(msgspec.Struct):
+class ChatRequest(msgspec.Struct, gc=False):
     """One request; what lies behind a member is decoded when first asked for, and once.
 
     Every property may raise `InvalidRequest`: a string that is not UTF-8 shows only when read.
@@ -91,7 +91,10 @@ class ChatRequest(msgspec.Struct):
     @property
     def is_blank(self) -> bool:
         """Return whether there is nothing that a signal could read."""
-        return not self.metadata and self.facts.is_empty and not self.evaluation_text
+        if self.metadata:
+            return False
+        facts = self.facts
+        return not facts.current_user_text and facts.is_empty and not self.evaluation_text
 
     def _read_conversation(self) -> Conversation:
         if self._conversation is None:

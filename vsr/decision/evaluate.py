@@ -1,6 +1,7 @@
 """From a request to the decision that serves it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from types import MappingProxyType
 
 import attrs
@@ -64,6 +65,10 @@ class Evaluator:
             _Candidate(decision, compile_rule(decision.rules))
             for decision in sorted(decisions, key=lambda it: (-it.priority, it.name))
         ]
+        self._groups = [
+            [(it.decision, it.match) for it in group]
+            for _, group in groupby(self._candidates, key=lambda it: it.decision.priority)
+        ]
         # Then the first group of equal priority with a match has the winner.
         self._is_ordered = strategy is Strategy.PRIORITY and not any(it.tier for it in decisions)
 
@@ -101,8 +106,9 @@ class Evaluator:
         for signal_type, signal, judge in self._signals:
             found = signal(chat) if signal is not None else _judged(judge, chat, answers)
             if found:
-                names[signal_type] = [it.name for it in found]
+                matching = names[signal_type] = []
                 for it in found:
+                    matching.append(it.name)
                     matches[f"{signal_type}:{it.name}"] = it.confidence
         best = self._first(matches) if self._is_ordered else self._best(matches)
         if best is None:
@@ -112,13 +118,13 @@ class Evaluator:
 
     def _first(self, matches: Matches) -> _Found | None:
         best: _Found | None = None
-        for candidate in self._candidates:
-            decision = candidate.decision
-            if best is not None and decision.priority < best[0].priority:
+        for group in self._groups:
+            for decision, matcher in group:
+                match = matcher(matches)
+                if match is not None and (best is None or match.confidence > best[1].confidence):
+                    best = decision, match
+            if best is not None:
                 break
-            match = candidate.match(matches)
-            if match is not None and (best is None or match.confidence > best[1].confidence):
-                best = decision, match
         return best
 
     def _best(self, matches: Matches) -> _Found | None:

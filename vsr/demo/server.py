@@ -122,7 +122,12 @@ class DemoModel:
     def open_call(self, head: RequestHead) -> tuple[Call, int | None]:
         """Remember a new call; return it and its number among those that faults count."""
         seen = Seen(
-            head.method, head.target, Headers(head.lines), b"", self._requests, is_complete=False
+            head.method,
+            head.target,
+            Headers(head.lines.copy()),
+            b"",
+            self._requests,
+            is_complete=False,
         )
         self._requests += 1
         call = Call(seen)

@@ -1,6 +1,6 @@
 """From what the request phases want to the call that leaves."""
 
-from vsr.routing.effect import Effect, applied, apply_body, set_names
+from vsr.routing.effect import Effect, applied, changed_body, names_set, value_set
 from vsr.routing.plan import Call
 from vsr.routing.request import Request
 
@@ -19,10 +19,12 @@ def call_of(request: Request, first: Effect, second: Effect) -> Call:
         RoutingFailed: an effect cannot be applied.
     """
     headers, target = applied(request.headers, request.target, first, second)
-    body = apply_body(headers, request.body, second)
-    is_rerouted = second.reroutes or first.reroutes
-    # Without a cleared route cache the client's own header stands, as it would in Envoy.
-    route_key = (headers if is_rerouted else request.headers).get(ROUTE_KEY)
-    call = Call(request.method, target, headers, body, route_key)
-    call.own_headers = set_names(first, second)
-    return call
+    body = changed_body(headers, request.body, second)
+    if second.reroutes or first.reroutes:
+        route_key = value_set(second, ROUTE_KEY)
+        if route_key is None:
+            route_key = headers.get(ROUTE_KEY)
+    else:
+        # Without a cleared route cache the client's own header stands, as it would in Envoy.
+        route_key = request.headers.get(ROUTE_KEY)
+    return Call(request.method, target, headers, body, route_key, own_headers=names_set(second))

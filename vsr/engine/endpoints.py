@@ -30,10 +30,9 @@ class Endpoint(StrEnum):
     BYPASS = "bypass"
     """Anything, past all routing, as its client wished and the configuration allows."""
 
-    @property
-    def protocol(self) -> Protocol:
-        """Return what its clients speak."""
-        return Protocol.ANTHROPIC if self is Endpoint.MESSAGES else Protocol.OPENAI
+    def __init__(self, word: str) -> None:
+        self.protocol = Protocol.ANTHROPIC if word == "messages" else Protocol.OPENAI
+        """What its clients speak."""
 
 
 def protocol_of(target: bytes) -> Protocol:
@@ -50,6 +49,8 @@ def find_endpoint(method: bytes, target: bytes) -> Endpoint:
     Source: the reference's method and path check; unlike it, paths under `/v1` that are nobody's
     go to the default backend, as the standalone mode's design asks.
     """
+    if target == _CHAT and method == b"POST":
+        return Endpoint.CHAT  # as nearly all are
     path = target.partition(b"?")[0]
     if path == _CHAT or path == _CHAT + b"/":
         return _posted(method, Endpoint.CHAT)

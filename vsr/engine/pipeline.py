@@ -1,13 +1,13 @@
 """The routing core: drives a session through the request phases and applies what it answers."""
 
-from vsr.deadline import Deadline
+from vsr.deadline import NO_DEADLINE
 from vsr.engine.alternatives import SessionAlternatives
 from vsr.engine.calls import call_of
-from vsr.engine.endpoints import Endpoint
 from vsr.engine.entrypoint import compile_entrypoints
 from vsr.engine.extensions import Extensions, Surroundings
 from vsr.engine.model_list import render_model_list
-from vsr.engine.session import RoutingSession, Settings, compile_settings
+from vsr.engine.session import INFERENCE, RoutingSession
+from vsr.engine.settings import Settings, compile_settings
 from vsr.engine.target import Keystone, Workshop
 from vsr.graph.compile import PLAIN_STEPS, compile_graph
 from vsr.headers import Headers
@@ -24,8 +24,6 @@ from vsr.routing.ports import Tasks
 from vsr.routing.request import USER_KEY_HEADERS, Request
 from vsr.routing.session import BodyMode
 
-_INFERENCE = (Endpoint.CHAT, Endpoint.MESSAGES)
-
 
 class RoutingEngine:
     """Implements `routing.engine.Engine` for one configuration."""
@@ -36,13 +34,24 @@ class RoutingEngine:
 
     def open(self, request: Request, tasks: Tasks) -> RoutingSession:
         """Open a session for `request`."""
-        return RoutingSession(self._settings, request, tasks, Deadline())
+        return RoutingSession(self._settings, request, tasks, NO_DEADLINE)
 
     async def plan(self, request: Request, tasks: Tasks) -> Plan:
         """Run the request phases; see `routing.engine.Engine`."""
         session = self.open(request, tasks)
         try:
-            return await _plan(session, request)
+            first, second = session.request_headers(), UNCHANGED
+            if first.immediate is not None:
+                return _answer(session, first.immediate)
+            if request.body or session.endpoint in INFERENCE:
+                waits = self._settings.may_wait or session.endpoint not in INFERENCE
+                second = await session.request_body() if waits else session.decide()
+                if second.immediate is not None:
+                    return _answer(session, second.immediate)
+            call = call_of(request, first, second)
+            if session.tail is None:
+                await session.hand_out(call.route_key.decode("latin-1"))
+            return _send(session, call)
         except BaseException:
             session.close()
             raise
@@ -104,21 +113,6 @@ def compile_engine(
             may_bypass=snapshot.settings.may_skip_processing,
         )
     )
-
-
-async def _plan(session: RoutingSession, request: Request) -> Plan:
-    first = session.request_headers()
-    if first.immediate is not None:
-        return _answer(session, first.immediate)
-    second = UNCHANGED
-    if request.body or session.endpoint in _INFERENCE:
-        second = await session.request_body()
-        if second.immediate is not None:
-            return _answer(session, second.immediate)
-    call = call_of(request, first, second)
-    if session.tail is None:
-        await session.hand_out(call.route_key.decode("latin-1"))
-    return _send(session, call)
 
 
 def _answer(session: RoutingSession, immediate: ImmediateResponse) -> Plan:

@@ -42,7 +42,8 @@ def described(headers: Headers) -> frozenset[bytes]:
 
 def is_encoded(headers: Headers) -> bool:
     """Return whether the body comes in an encoding that we neither asked for nor read."""
-    return headers.get(b"content-encoding").strip().lower() not in {b"", b"identity"}
+    value = headers.get(b"content-encoding")
+    return bool(value) and value.strip().lower() not in {b"", b"identity"}
 
 
 UsageStream = StreamUsage | AnthropicStreamObserver | AnthropicStreamToChat | ChatStreamToAnthropic

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Mapping, Sequence
 
-import attrs
 import msgspec
 
 from vsr.codec.chat import ChatRequest
@@ -12,8 +11,6 @@ from vsr.codec.usage import read_usage
 from vsr.deadline import Deadline
 from vsr.decision.evaluate import NO_ANSWERS, Verdict
 from vsr.engine.endpoints import Endpoint, Protocol, find_endpoint, is_closed, protocol_of
-from vsr.engine.entrypoint import Entrypoints
-from vsr.engine.extensions import Surroundings
 from vsr.engine.plugins.plugin import Observer
 from vsr.engine.request_phase import Outgoing, as_chat, read_request
 from vsr.engine.response_phase import (
@@ -32,11 +29,11 @@ from vsr.engine.response_phase import (
     with_protocols,
     with_warnings,
 )
-from vsr.engine.target import DIAGNOSTIC_HEADERS, Keystone, Target
+from vsr.engine.settings import JSON, Settings
+from vsr.engine.target import Target
 from vsr.engine.user_key import dispatch_for
 from vsr.errors import AnswerNotTranslatable, InvalidRequest, VsrError
 from vsr.graph.budget import Budget
-from vsr.graph.compile import CompiledGraph
 from vsr.graph.context import NodeContext, TailCall
 from vsr.graph.executor import execute
 from vsr.graph.ledger import Ledger
@@ -60,56 +57,13 @@ INTERNAL_HEADERS = frozenset(
 )
 """Names of the reference's hop protocol: ours runs in process, so a client's copy means nothing."""
 
+INFERENCE = (Endpoint.CHAT, Endpoint.MESSAGES)
 HYGIENE = Effect(removes=INTERNAL_HEADERS, edits=(HeaderEdit(b"accept-encoding", b"identity"),))
 _BYPASS = Effect(removes=INTERNAL_HEADERS)
 _STREAMED = Effect(stream_response=True)
-_JSON = HeaderEdit(b"content-type", b"application/json")
 _FIRST_ERROR = 400
 _log = logging.getLogger("vsr.engine")
 _NO_STREAM = "the answer cannot be streamed: what this decision does to it needs all of it"
-
-
-@attrs.frozen
-class Settings:
-    """What all sessions of one configuration share."""
-
-    entrypoints: Entrypoints
-    plain: CompiledGraph
-    model_list: Effect
-    """Answers with the list of models."""
-    unrouted: Effect
-    """Marks an answer that has no target, or is neither success nor failure."""
-    unrouted_stream: Effect
-    """The same for an event stream."""
-    refusal_edits: tuple[HeaderEdit, ...]
-    """Fields of an error that the core answers with."""
-    surroundings: Surroundings
-    may_bypass: bool = False
-    """Whether a header of the client takes its request past all routing."""
-
-
-def compile_settings(
-    keystone: Keystone,
-    entrypoints: Entrypoints,
-    plain: CompiledGraph,
-    model_list: bytes,
-    surroundings: Surroundings,
-    *,
-    may_bypass: bool,
-) -> Settings:
-    """Work out once what every session of a configuration answers alike."""
-    listing = ImmediateResponse(200, (_JSON, keystone.version_edit), model_list)
-    upstream = keystone.edits(b"upstream")
-    return Settings(
-        entrypoints=entrypoints,
-        plain=plain,
-        model_list=Effect(immediate=listing),
-        unrouted=Effect(DIAGNOSTIC_HEADERS, upstream),
-        unrouted_stream=Effect(DIAGNOSTIC_HEADERS, upstream, stream_response=True),
-        refusal_edits=(_JSON, *keystone.edits(b"error")),
-        surroundings=surroundings,
-        may_bypass=may_bypass,
-    )
 
 
 class _Opaque(msgspec.Struct):
@@ -118,7 +72,7 @@ class _Opaque(msgspec.Struct):
     token_count: int
 
 
-class RoutingSession(msgspec.Struct):
+class RoutingSession(msgspec.Struct, gc=False):
     """Implements `routing.session.Session` for one request."""
 
     settings: Settings
@@ -178,27 +132,47 @@ class RoutingSession(msgspec.Struct):
 
     async def request_body(self) -> Effect:
         """Decide who serves the request and rewrite it for that backend."""
-        endpoint, clock = self.endpoint, self.settings.surroundings.monotonic
-        if endpoint is not Endpoint.CHAT and endpoint is not Endpoint.MESSAGES:
+        if self.endpoint not in INFERENCE:
             return UNCHANGED
+        if not self.settings.may_wait:
+            return self.decide()
+        started_at = self.settings.surroundings.monotonic()
+        try:
+            chat = self.chat = read_request(self.endpoint, self.request)
+            asks = self.settings.entrypoints.asks(chat)
+            effect = self._choose(chat, await self._ask(asks) if asks else NO_ANSWERS)
+            if self.target is not None and self.outgoing is not None:
+                await self.hand_out(self.target.alias)
+        except VsrError as error:
+            return self._refuse(error)
+        self._latency_s = self.settings.surroundings.monotonic() - started_at
+        return effect
+
+    def decide(self) -> Effect:
+        """Do the same for an inference request where nothing has to be waited for."""
+        clock = self.settings.surroundings.monotonic
         started_at = clock()
         try:
-            chat = self.chat = read_request(endpoint, self.request)
-            entrypoints = self.settings.entrypoints
-            answers = NO_ANSWERS
-            if entrypoints.is_learned and (asks := entrypoints.asks(chat)):
-                answers = await self._ask(asks)
-            self.target, self._verdict = entrypoints.choose(chat, answers)
-            if self.target.chain.answer is not None:
-                return self._answer(chat, self.target)
-            if chat.is_streaming and self.target.chain.answer_edits:
-                raise InvalidRequest(_NO_STREAM, code="stream_not_possible", param="stream")
-            self.outgoing = dispatch_for(endpoint, self.request, chat, self.target)
-            await self.hand_out(self.target.alias)
+            chat = self.chat = read_request(self.endpoint, self.request)
+            effect = self._choose(chat, NO_ANSWERS)
+            tail = self.settings.plain.tail
+            if self.target is not None and self.outgoing is not None and tail is not None:
+                self.tail = tail.hand_out(self._open_context(self.target.alias))
         except VsrError as error:
             return self._refuse(error)
         self._latency_s = clock() - started_at
-        return self.outgoing.effect
+        return effect
+
+    def _choose(self, chat: ChatRequest, answers: Mapping[str, bytes]) -> Effect:
+        """Choose the target; an answer of its own takes the place of a call."""
+        target, self._verdict = self.settings.entrypoints.choose(chat, answers)
+        self.target = target
+        if target.chain.answer is not None:
+            return self._answer(chat, target)
+        if chat.is_streaming and target.chain.answer_edits:
+            raise InvalidRequest(_NO_STREAM, code="stream_not_possible", param="stream")
+        outgoing = self.outgoing = dispatch_for(self.endpoint, self.request, chat, target)
+        return outgoing.effect
 
     async def _ask(self, asks: Mapping[str, bytes]) -> Mapping[str, bytes]:
         """Ask the model runtime; one that fails knows nothing, and no rule of its matches."""
@@ -214,7 +188,17 @@ class RoutingSession(msgspec.Struct):
         Raises:
             VsrError: the graph failed.
         """
-        self.context = NodeContext(
+        context = self._open_context(model)
+        plain = self.settings.plain
+        if plain.tail is not None and not plain.steps:
+            self.tail = plain.tail.hand_out(context)
+            return
+        result = await execute(plain, context)
+        if isinstance(result, TailCall):
+            self.tail = result
+
+    def _open_context(self, model: str) -> NodeContext:
+        context = self.context = NodeContext(
             tasks=self.tasks,
             deadline=self.deadline,
             budget=Budget(),
@@ -222,13 +206,7 @@ class RoutingSession(msgspec.Struct):
             params={"model": model},
             prompt=self.chat or _Opaque(len(self.request.body)),
         )
-        plain = self.settings.plain
-        if plain.tail is not None and not plain.steps:
-            self.tail = plain.tail.hand_out(self.context)
-            return
-        result = await execute(plain, self.context)
-        if isinstance(result, TailCall):
-            self.tail = result
+        return context
 
     def response_headers(self, status: int, headers: Headers) -> Effect:
         """Say in headers what was decided; settle what the body needs."""
@@ -268,9 +246,11 @@ class RoutingSession(msgspec.Struct):
 
     def _completed(self, effect: Effect, target: Target, outgoing: Outgoing) -> Effect:
         """Return `effect` with what only this request is told."""
+        is_debugging = self._is_set(b"x-vsr-debug")
+        if not (is_debugging or outgoing.warnings or self.path or effect.last is None):
+            return effect.completed(b"%.3f" % (self._latency_s * 1000))
         if outgoing.warnings:
             effect = with_warnings(effect, outgoing.warnings)
-        is_debugging = self._is_set(b"x-vsr-debug")
         if is_debugging:
             effect = with_protocols(effect, self.endpoint.protocol, target.protocol)
         if self.path:
@@ -301,7 +281,7 @@ class RoutingSession(msgspec.Struct):
         client = self.endpoint.protocol
         if self._status >= _FIRST_ERROR:
             body = whole_failure(client, self._status, data)
-            return Effect(self._described, (_JSON,), body)
+            return Effect(self._described, (JSON,), body)
         self.watch(data)
         known = () if self.outgoing is None else self.outgoing.warnings
         try:

@@ -1,6 +1,7 @@
 """One request on an HTTP/1.1 connection and the response to it."""
 
 from collections.abc import Callable
+from operator import itemgetter
 
 import msgspec
 
@@ -23,10 +24,11 @@ from vsr.network.timers import Timer
 _NO_CONTENT = 204
 """Has no length either. Source: RFC 9110 section 8.6."""
 _WITHOUT_BODY = (_NO_CONTENT, 304)
+_name_of = itemgetter(0)
 _FRAMING = frozenset({b"content-length", b"transfer-encoding", b"connection"})
 
 
-class H1Exchange(msgspec.Struct, eq=False):
+class H1Exchange(msgspec.Struct, eq=False, gc=False):
     """One request on an HTTP/1.1 connection; see `vsr.gateway.exchange.Exchange`."""
 
     _connection: Connection
@@ -199,7 +201,7 @@ class H1Exchange(msgspec.Struct, eq=False):
         """Return `lines` with our own framing and connection fields."""
         head = self.head
         described = None
-        if not _FRAMING.isdisjoint(dict(lines)):
+        if not _FRAMING.isdisjoint(map(_name_of, lines)):
             # Fields of a body that is not sent are the backend's to say; others are ours.
             described = next((line for line in lines if line[0] == b"content-length"), None)
             framed = [line for line in lines if line[0] not in _FRAMING]

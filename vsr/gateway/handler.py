@@ -5,7 +5,6 @@ import time
 from collections.abc import Coroutine
 from math import inf
 
-import attrs
 import msgspec
 import trio
 
@@ -19,18 +18,22 @@ from vsr.errors import (
 )
 from vsr.gateway.auth import check_api_key
 from vsr.gateway.exchange import Exchange
-from vsr.gateway.ingress import ANTHROPIC_CLIENT_KEYS, CLIENT_KEYS, IngressRules, ingress_headers
-from vsr.gateway.probes import PROBES, ProbeRun, answer_probe
+from vsr.gateway.ingress import (
+    ANTHROPIC_CLIENT_KEYS,
+    CLIENT_KEYS,
+    IngressRules,
+    ingress_headers,
+)
 from vsr.gateway.relay import is_short, pass_as_it_comes, pass_stream, pass_whole, replaced
 from vsr.gateway.request_scope import RequestScope
 from vsr.gateway.writer import render_error
 from vsr.network.port import NetworkError
 from vsr.resources.listener import Listener
 from vsr.routing.effect import ImmediateResponse, render_immediate
-from vsr.routing.generation import ActiveGeneration, Generation
+from vsr.routing.generation import Generation
 from vsr.routing.outcome import Attempt, Cause, Outcome, Terminal
 from vsr.routing.plan import UNROUTED, Alternatives, Call, Plan
-from vsr.routing.ports import Admission, AdmitAll, Journal, UpstreamResponse
+from vsr.routing.ports import Admission, Journal, UpstreamResponse
 from vsr.routing.request import MESSAGES_PATH, Request
 from vsr.routing.session import BodyMode
 from vsr.telemetry.access_log import AccessLine, AccessLog
@@ -41,76 +44,20 @@ _ERROR_WRITE_S = 10.0
 _log = logging.getLogger("vsr.gateway")
 
 
-@attrs.define(eq=False)
-class Gateway:
-    """What all listeners' requests share."""
-
-    active: ActiveGeneration
-    access_log: AccessLog
-    admission: Admission = attrs.field(factory=AdmitAll)
-    is_draining: bool = False
-    _rules: dict[str, IngressRules] = attrs.field(factory=dict, init=False)
-    """By listener."""
-
-    def rules_for(self, listener: Listener) -> IngressRules:
-        """Return which headers of the listener's clients routing sees."""
-        rules = self._rules.get(listener.name)
-        if rules is None or rules.identity is not listener.identity:
-            rules = self._rules[listener.name] = IngressRules(listener.identity)
-        return rules
-
-    def handler_for(self, listener: Listener) -> "ListenerHandler":
-        """Return the handler of one listener's connections."""
-        return ListenerHandler(self, listener.name)
-
-
-class ListenerHandler:
-    """Handles the requests of one listener."""
-
-    def __init__(self, gateway: Gateway, listener_name: str) -> None:
-        self.gateway = gateway
-        self.listener_name = listener_name
-
-    def __call__(self, exchange: Exchange, scope: RequestScope) -> "RequestRun | ProbeRun":
-        """Open the run of one request, pinned to the configuration that is active now."""
-        gateway = self.gateway
-        generation = gateway.active.current
-        if exchange.head.target in PROBES:
-            is_ready = generation is not None and not gateway.is_draining
-            probe = answer_probe(exchange.head, is_ready=is_ready)
-            if probe is not None:
-                return ProbeRun(exchange, probe)
-        if generation is not None:
-            generation.leases += 1
-        return RequestRun(gateway, generation, self.listener_name, exchange, scope, exchange.now())
-
-    def note_refusal(self, status: int, protocol: str = "HTTP/1.1") -> None:
-        """Log a request whose head could not even be read."""
-        log = self.gateway.access_log
-        log.add(
-            AccessLine(
-                start_time=log.stamp(time.time_ns()),
-                method="",
-                path="",
-                protocol=protocol,
-                response_code=status,
-                response_flags="DPE",
-                outcome=Terminal.FAILED,
-                listener=self.listener_name,
-            )
-        )
-
-
 class RequestRun(msgspec.Struct, eq=False):
     """One request under way: `work` answers it, `finish` accounts for it, exactly once."""
 
-    gateway: Gateway
+    access_log: AccessLog
+    admission: Admission
     generation: Generation | None
     """Leased by the caller, given back by `finish`; None while nothing is active."""
     listener_name: str
     exchange: Exchange
     scope: RequestScope
     started_at: float
+    listener: Listener | None
+    """None: the configuration has no such listener any more."""
+    rules: IngressRules
     wall_ns: int = msgspec.field(default_factory=time.time_ns)
     journal: Journal = msgspec.field(default_factory=Journal)
     needs_end: bool = False
@@ -168,20 +115,19 @@ class RequestRun(msgspec.Struct, eq=False):
         outcome = self._outcome()
         try:
             if self.plan is not None:
-                self.plan.finish(outcome)
+                self.plan.settlement.finish(outcome)
         except Exception:  # noqa: BLE001  # accounting must not take the connection down with it
             _log.exception("settlement failed")
         if self.is_admitted and self.request is not None:
-            self.gateway.admission.release(self.request)
+            self.admission.release(self.request)
         if self.generation is not None:
             self.generation.release()
-        self.gateway.access_log.add(self._access_line(outcome))
+        self.access_log.add(self._access_line(outcome))
 
     async def _answer(self) -> None:
-        generation, exchange = self.generation, self.exchange
-        if generation is None:
+        generation, exchange, listener = self.generation, self.exchange, self.listener
+        if generation is None or listener is None:
             raise NotServing
-        listener = generation.listener(self.listener_name)
         head = exchange.head
         removed: frozenset[bytes] = frozenset()
         if listener.api_keys:
@@ -192,7 +138,7 @@ class RequestRun(msgspec.Struct, eq=False):
         headers, request_id = ingress_headers(
             head,
             exchange.scheme,
-            self.gateway.rules_for(listener),
+            self.rules,
             removed=removed,
             peer=exchange.peer if listener.identity.is_trusted else "",
         )
@@ -207,7 +153,7 @@ class RequestRun(msgspec.Struct, eq=False):
             listener.name,
             received_at=self.started_at,
         )
-        if not self.gateway.admission.admit(request):
+        if not self.admission.admit(request):
             raise NotAdmitted
         self.is_admitted = True
         if generation.engine.may_wait and listener.call_timeout_s is not None:
@@ -358,27 +304,26 @@ class RequestRun(msgspec.Struct, eq=False):
 
     def _access_line(self, outcome: Outcome) -> AccessLine:
         exchange, request, upstream_s = self.exchange, self.request, self.upstream_s
-        head, log, first_byte_s = exchange.head, self.gateway.access_log, self.first_byte_s
+        head, log, first_byte_s = exchange.head, self.access_log, self.first_byte_s
         label = UNROUTED if self.plan is None else self.plan.label
-        field = head.fields.get
-        usage = outcome.usage
+        text, usage = head.text(), outcome.usage
         # Times are cut to three decimals by hand: `round` costs ten times as much.
         return AccessLine(
             start_time=log.stamp(self.wall_ns),
-            method=head.method.decode("latin-1"),
-            path=head.target.decode("latin-1"),
+            method=text.method,
+            path=text.target,
             protocol=exchange.protocol,
             response_code=exchange.status,
             bytes_received=head.length or 0,
             bytes_sent=exchange.bytes_sent,
             duration_ms=int((exchange.now() - self.started_at) * 1e6) / 1e3,
             upstream_service_time=None if upstream_s is None else int(upstream_s * 1e6) / 1e3,
-            x_forwarded_for=field(b"x-forwarded-for", b"").decode("latin-1"),
-            user_agent=field(b"user-agent", b"").decode("latin-1"),
-            request_id=field(b"x-request-id", b"").decode("latin-1")
+            x_forwarded_for=text.forwarded_for,
+            user_agent=text.user_agent,
+            request_id=head.fields.get(b"x-request-id", b"").decode("latin-1")
             if request is None
             else request.id,
-            authority=head.authority.decode("latin-1"),
+            authority=text.authority,
             upstream_host="" if self.served is None else self.served.address,
             response_flags=self._flags(outcome),
             outcome=outcome.terminal,

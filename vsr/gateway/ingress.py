@@ -6,7 +6,7 @@ from operator import itemgetter
 
 import attrs
 
-from vsr.headers import HeaderLine, Headers, LineFilter
+from vsr.headers import Headers, LineFilter
 from vsr.http.framing import HOP_BY_HOP, RequestHead
 from vsr.resources.listener import Identity
 
@@ -113,30 +113,25 @@ def ingress_headers(
 
     Source: the reference's ingress rules.
     """
-    kept = _kept(head, rules.filter_for(head, removed, peer))
-    fields = head.fields
+    stays, memo = rules.filter_for(head, removed, peer), head.memo
+    if memo is None or memo.chosen_by is not stays:
+        kept = stays.kept(head.lines)
+        kept.sort(key=_by_name)
+        values = dict(reversed(kept))
+        if memo is not None:
+            memo.chosen_by, memo.chosen, memo.values = stays, kept.copy(), values.copy()
+    else:
+        kept, values = memo.chosen.copy(), memo.values.copy()
+    fields, size_bytes = head.fields, head.size_bytes
     if b"x-forwarded-proto" not in fields:
         kept.append((b"x-forwarded-proto", scheme))
+        values[b"x-forwarded-proto"] = scheme
     request_id = fields.get(b"x-request-id")
     if request_id is None:
-        request_id = _new_request_id()
+        request_id = values[b"x-request-id"] = _new_request_id()
         kept.append((b"x-request-id", request_id))
-    headers = Headers(kept)
-    if head.size_bytes is not None:
-        headers.most_bytes = head.size_bytes + _ADDED_BYTES
-    return headers, request_id
-
-
-def _kept(head: RequestHead, stays: LineFilter) -> list[HeaderLine]:
-    """Return the lines that stay, sorted by name; a list of the caller's own."""
-    memo = head.memo
-    if memo is not None and memo.chosen_by is stays:
-        return memo.chosen.copy()
-    kept = stays.kept(head.lines)
-    kept.sort(key=_by_name)
-    if memo is not None:
-        memo.chosen_by, memo.chosen = stays, kept.copy()
-    return kept
+    most_bytes = None if size_bytes is None else size_bytes + _ADDED_BYTES
+    return Headers(kept, values, most_bytes), request_id
 
 
 def _new_request_id() -> bytes:

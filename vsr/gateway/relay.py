@@ -1,6 +1,6 @@
 """A backend's answer on its way to the client: whole, as it comes, or through the session."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 
 from vsr.errors import RoutingFailed, UpstreamProtocolError
 from vsr.gateway.exchange import Exchange
@@ -26,16 +26,29 @@ def is_short(response: UpstreamResponse) -> bool:
     return response.length is not None and response.length <= COLLECT_BYTES
 
 
-async def pass_whole(
+def pass_whole(
     exchange: Exchange, response: UpstreamResponse, watch: Callable[[bytes], None] | None
-) -> None:
-    """Pass on a short answer in one piece, after `watch` has seen it."""
+) -> Coroutine[None, None, None]:
+    """Pass on a short answer in one piece, after `watch` has seen it; to be awaited at once."""
     body = response.take()
     if not response.is_complete:
-        body = await _collect(response, body, COLLECT_BYTES)
+        return _pass_collected(exchange, response, watch, body)
     if watch is not None:
         watch(body)
     response.close()  # the backend is done; a slow client must not hold its connection
+    return exchange.respond(response.status, response.headers.lines, body)
+
+
+async def _pass_collected(
+    exchange: Exchange,
+    response: UpstreamResponse,
+    watch: Callable[[bytes], None] | None,
+    begun: bytes,
+) -> None:
+    body = await _collect(response, begun, COLLECT_BYTES)
+    if watch is not None:
+        watch(body)
+    response.close()  # as above
     await exchange.respond(response.status, response.headers.lines, body)
 
 

@@ -40,7 +40,7 @@ class TailCall(msgspec.Struct, gc=False):
     entry: LedgerEntry
 
 
-class NodeContext(msgspec.Struct):
+class NodeContext(msgspec.Struct, gc=False):
     """One request's run of one graph; nodes reach the world through it alone."""
 
     tasks: Tasks

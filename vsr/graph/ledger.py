@@ -22,7 +22,7 @@ class LedgerEntry(msgspec.Struct, eq=False, gc=False):
         return True
 
 
-class Ledger(msgspec.Struct, eq=False):
+class Ledger(msgspec.Struct, eq=False, gc=False):
     """The calls of one request in the order in which they were started."""
 
     entries: list[LedgerEntry] = []

@@ -59,12 +59,25 @@ class FramingError(Exception):
         self.status = status
 
 
+class HeadText(msgspec.Struct, frozen=True, gc=False):
+    """What logs say of a request's head."""
+
+    method: str
+    target: str
+    authority: str
+    forwarded_for: str
+    user_agent: str
+
+
 class HeadMemo(msgspec.Struct):
     """What was worked out of a head's lines alone, for the next request with the very same head."""
 
     chosen_by: LineFilter | None = None
     chosen: list[HeaderLine] = []
     """Lines that this filter keeps, sorted by name. Not to be changed."""
+    values: dict[bytes, bytes] = {}
+    """First value of every name among them. Not to be changed."""
+    text: HeadText | None = None
 
 
 class RequestHead(msgspec.Struct, gc=False):
@@ -76,7 +89,7 @@ class RequestHead(msgspec.Struct, gc=False):
     authority: bytes
     """The host the client asks for: the absolute-form target's, else the Host field's."""
     lines: list[HeaderLine]
-    """Fields in order, names lower-case."""
+    """Fields in order, names lower-case. Not to be changed: heads that are alike share them."""
     length: int | None
     """Declared body length; None for a chunked body."""
     keep_alive: bool
@@ -85,7 +98,7 @@ class RequestHead(msgspec.Struct, gc=False):
     dropped: frozenset[bytes] = HOP_BY_HOP
     """Fields that end at this hop."""
     fields: dict[bytes, bytes] = {}
-    """Last value of every name."""
+    """Last value of every name. Not to be changed either."""
     size_bytes: int | None = None
     """Of the head as it came, where that is known."""
     body: bytes | None = None
@@ -97,6 +110,22 @@ class RequestHead(msgspec.Struct, gc=False):
     def has_body(self) -> bool:
         """Return whether body bytes can follow."""
         return self.length != 0
+
+    def text(self) -> HeadText:
+        """Return what logs say of it."""
+        memo = self.memo
+        if memo is not None and memo.text is not None:
+            return memo.text
+        text = HeadText(
+            self.method.decode("latin-1"),
+            self.target.decode("latin-1"),
+            self.authority.decode("latin-1"),
+            self.fields.get(b"x-forwarded-for", b"").decode("latin-1"),
+            self.fields.get(b"user-agent", b"").decode("latin-1"),
+        )
+        if memo is not None:
+            memo.text = text
+        return text
 
 
 class ResponseHead(msgspec.Struct, gc=False):

@@ -184,10 +184,10 @@ class PlainHeads:
             head.method,
             head.target,
             head.authority,
-            head.lines.copy(),
+            head.lines,
             head.length,
             True,  # noqa: FBT003  # keep_alive; by position, since that costs less
-            fields=head.fields.copy(),
+            fields=head.fields,
             size_bytes=end,
             body=body,
             memo=head.memo,

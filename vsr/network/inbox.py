@@ -1,7 +1,7 @@
 """The receiving half of a connection: bytes that wait for a reader, or a reader for bytes."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from math import inf
 
 import msgspec
@@ -123,8 +123,19 @@ class Inbox:
             self._timers.discard(self._timer)
             self._timer = None
 
-    async def receive(self, until: float) -> bytes:
-        """Return the next bytes, empty at the end; see `Connection.receive`."""
+    def receive(self, until: float) -> Coroutine[None, None, bytes]:
+        """Return the next bytes, empty at the end; see `Connection.receive`.
+
+        To be awaited at once. No coroutine of ours stands between the reader and its wait.
+        """
+        if self._chunks or self.ended:
+            return self._receive_held()
+        self._reader = trio.lowlevel.current_task()
+        if until != inf:
+            self._set_timer(until)
+        return trio.lowlevel.wait_task_rescheduled(self._abort_receive)  # noqa: ASYNC105  # see above
+
+    async def _receive_held(self) -> bytes:
         if self._chunks:
             await trio.lowlevel.checkpoint_if_cancelled()
             was_full = self.is_full
@@ -133,16 +144,10 @@ class Inbox:
             if was_full and not self.is_full:
                 self.on_room()
             return data
-        if self.ended:
-            await trio.lowlevel.checkpoint_if_cancelled()
-            if self._error is not None:
-                raise self._error
-            return b""
-        self._reader = trio.lowlevel.current_task()
-        if until != inf:
-            self._set_timer(until)
-        received: bytes = await trio.lowlevel.wait_task_rescheduled(self._abort_receive)
-        return received
+        await trio.lowlevel.checkpoint_if_cancelled()
+        if self._error is not None:
+            raise self._error
+        return b""
 
     async def pump(self, sink: Callable[[bytes], bool], idle_s: float | None) -> bool:
         """Hand what arrives to `sink` as it is delivered; see `Connection.pump`."""

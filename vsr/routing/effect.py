@@ -6,7 +6,6 @@ mutations); the reference's standalone mode applies the same rules in process.
 
 import re
 from contextlib import suppress
-from itertools import chain
 
 import msgspec
 
@@ -73,7 +72,8 @@ class Effect(msgspec.Struct, eq=False, gc=False):
     immediate: ImmediateResponse | None = None
     last: HeaderLine | None = None
     """A header to set behind all edits; `removes` names it already. See `completed`."""
-    _changes: "_Changes | None" = None
+    known: "_Changes | None" = None
+    """Its header part, once it was worked out; see `changes`."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Effect) and self._wants() == other._wants()
@@ -112,7 +112,7 @@ class Effect(msgspec.Struct, eq=False, gc=False):
             self.stream_response,
             self.immediate,
             (self.last[0], value),
-            self._changes or self.changes,
+            self.known or self.changes,
         )
 
     def all_edits(self) -> tuple[HeaderEdit, ...]:
@@ -127,9 +127,9 @@ class Effect(msgspec.Struct, eq=False, gc=False):
     @property
     def changes(self) -> "_Changes":
         """Return the header part, worked out once."""
-        if self._changes is None:
-            self._changes = _work_out(self)
-        return self._changes
+        if self.known is None:
+            self.known = _work_out(self)
+        return self.known
 
 
 UNCHANGED = Effect()
@@ -165,22 +165,32 @@ class _Merged(msgspec.Struct):
     """What is set."""
     stays: LineFilter
     lines: tuple[HeaderLine, ...]
+    values: dict[bytes, bytes]
+    """Of names that have one line, and that this one; of none where `is_plain` is not given."""
     size_bytes: int
     target: bytes | None
     """What `:path` is set to."""
+    drops_length: bool
+    """Whether no declared length is left for the body to agree with."""
 
 
 def _merge(before: _Changes, after: _Changes) -> _Merged:
     paths = [value for name, value in before.pseudo + after.pseudo if name == b":path"]
+    is_plain = before.is_plain and after.is_plain and before.names.isdisjoint(after.dropped)
+    lines = before.lines + after.lines
     return _Merged(
         before,
-        before.is_plain and after.is_plain and before.names.isdisjoint(after.dropped),
+        is_plain,
         bool(before.names or after.names),
         before.names | after.names,
         LineFilter(before.dropped | after.dropped),
-        before.lines + after.lines,
+        lines,
+        dict(lines) if is_plain else {},
         before.size_bytes + after.size_bytes,
         paths[-1] if paths else None,
+        drops_length=is_plain
+        and b"content-length" in (before.dropped | after.dropped)
+        and b"content-length" not in dict(lines),
     )
 
 
@@ -213,22 +223,24 @@ def apply_headers(headers: Headers, effect: Effect, *, streaming: bool = False) 
     Raises:
         RoutingFailed: too many edits, or the result exceeds 100 lines or 60 KiB.
     """
-    changes = effect.changes
+    changes, last = effect.known or effect.changes, effect.last
     if changes.is_plain and not (streaming and b"content-length" in changes.names):
         most_bytes = headers.most_bytes
         lines = changes.stays.kept(headers.lines)
         lines += changes.lines
-        if effect.last is not None:
-            lines.append(effect.last)
-        headers.replace_lines(lines)
+        if last is not None:
+            lines.append(last)
         if most_bytes is not None:
-            headers.most_bytes = most_bytes + changes.size_bytes + _last_bytes(effect)
+            most_bytes += changes.size_bytes
+            if last is not None:
+                most_bytes += len(last[0]) + len(last[1])
+        headers.replace_lines(lines, most_bytes)
         if changes.pseudo:
             at = headers.pseudo_count()
             lines[at:at] = changes.pseudo
     else:
         _apply_in_turn(headers, effect, streaming=streaming)
-    if effect.edits or effect.last:
+    if (effect.edits or last) and not _fits(headers.lines, headers.most_bytes):
         _check_size(headers)
 
 
@@ -247,7 +259,8 @@ def applied(
     Raises:
         RoutingFailed: as `apply_headers`.
     """
-    before, after = first.changes, second.changes
+    before = first.known or first.changes
+    after = second.known or second.changes
     merged = after.merged
     if merged is None or merged.before is not before:
         merged = after.merged = _merge(before, after)
@@ -256,16 +269,13 @@ def applied(
     if merged.is_plain:
         lines = merged.stays.kept(headers.lines)
         lines += merged.lines
-        if first.last is not None and first.last[0] != b"content-length":
-            lines.append(first.last)
-        if second.last is not None and second.last[0] != b"content-length":
-            lines.append(second.last)
-        result = Headers(lines)
-        if headers.most_bytes is not None:
-            result.most_bytes = (
-                headers.most_bytes + merged.size_bytes + _last_bytes(first) + _last_bytes(second)
-            )
-        if merged.has_edits:
+        most_bytes = headers.most_bytes
+        if most_bytes is not None:
+            most_bytes += merged.size_bytes
+        if first.last or second.last:
+            most_bytes = _add_last(lines, most_bytes, first.last, second.last)
+        result = Headers(lines, None, most_bytes)
+        if merged.has_edits and not _fits(lines, most_bytes):
             _check_size(result)
         return result, target
     result = headers.copy()
@@ -275,24 +285,38 @@ def applied(
     return result, target
 
 
+def _add_last(
+    lines: list[HeaderLine], most_bytes: int | None, *last: HeaderLine | None
+) -> int | None:
+    """Add lines that complete effects, but no length; return what all lines are at most then."""
+    for line in last:
+        if line is not None and line[0] != b"content-length":
+            lines.append(line)
+            if most_bytes is not None:
+                most_bytes += len(line[0]) + len(line[1])
+    return most_bytes
+
+
+def _fits(lines: list[HeaderLine], most_bytes: int | None) -> bool:
+    """Return whether the lines are surely within the limits; if not, they must be counted."""
+    return most_bytes is not None and most_bytes <= MAX_HEAD_BYTES and len(lines) <= MAX_LINES
+
+
 def _check_size(headers: Headers) -> None:
-    lines, most_bytes = headers.lines, headers.most_bytes
-    if most_bytes is None or most_bytes > MAX_HEAD_BYTES:
-        most_bytes = sum(map(len, chain.from_iterable(lines)))
-    if len(lines) > MAX_LINES or most_bytes > MAX_HEAD_BYTES:
+    if len(headers.lines) > MAX_LINES or headers.size_bytes() > MAX_HEAD_BYTES:
         raise RoutingFailed
 
 
-def _last_bytes(effect: Effect) -> int:
-    last = effect.last
-    return 0 if last is None else len(last[0]) + len(last[1])
-
-
-def set_names(first: Effect, second: Effect) -> frozenset[bytes]:
-    """Return what two effects, applied one after the other by `applied`, have set."""
-    del first  # its part is in what was merged
+def names_set(second: Effect) -> frozenset[bytes]:
+    """Return what two effects have set that `applied` applied together, by the second one."""
     merged = second.changes.merged
     return frozenset() if merged is None else merged.names
+
+
+def value_set(second: Effect, name: bytes) -> bytes | None:
+    """Return the only value that `name` has by two such effects; None: look at the headers."""
+    merged = second.changes.merged
+    return None if merged is None else merged.values.get(name)
 
 
 def _apply_in_turn(headers: Headers, effect: Effect, *, streaming: bool) -> None:
@@ -322,6 +346,14 @@ def apply_body(headers: Headers, body: bytes, effect: Effect) -> bytes:
     if declared and declared != b"%d" % len(effect.body):
         raise RoutingFailed
     return effect.body
+
+
+def changed_body(headers: Headers, body: bytes, second: Effect) -> bytes:
+    """Return the body behind two effects that `applied` applied together; see `apply_body`."""
+    merged = second.changes.merged
+    if merged is not None and merged.drops_length:
+        return body if second.body is None else second.body
+    return apply_body(headers, body, second)
 
 
 def render_immediate(response: ImmediateResponse) -> tuple[int, list[HeaderLine]]:

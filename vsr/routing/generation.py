@@ -47,7 +47,8 @@ class Generation:
     def release(self) -> None:
         """Give one lease back."""
         self.leases -= 1
-        self._tell_if_unused()
+        if self.is_retired:
+            self._tell_if_unused()
 
     def retire(self) -> None:
         """Take no further requests; those under way finish."""

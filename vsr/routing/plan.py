@@ -146,7 +146,7 @@ class Alternatives(Protocol):
         ...
 
 
-class Plan(msgspec.Struct):
+class Plan(msgspec.Struct, gc=False):
     """The result of the request phases: one of `immediate` and `call` is set.
 
     `Engine.respond` sets `immediate` beside the call if the backend's answer cannot be passed on.

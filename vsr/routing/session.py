@@ -60,6 +60,10 @@ class Session(Protocol):
         """Judge the whole request; decides the model."""
         ...
 
+    def decide(self) -> Effect:
+        """Do the same for an inference request, where nothing is waited for: `Engine.may_wait`."""
+        ...
+
     def response_headers(self, status: int, headers: Headers) -> Effect:
         """Judge the head of the backend's response."""
         ...

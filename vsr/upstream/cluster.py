@@ -1,7 +1,7 @@
 """One cluster at run time: who may call it now, where a call goes, what its end means."""
 
 import random
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from math import inf
 
 import attrs
@@ -47,6 +47,8 @@ class RuntimeCluster:
     wire: Wire
     state: ClusterState
     rng: random.Random
+    now: Callable[[], float] = attrs.field(default=trio.current_time, init=False)
+    """Returns monotonic seconds; once it serves, without a look-up of the running loop."""
     _ejects: bool = attrs.field(init=False)
     warmed: trio.Event = attrs.field(factory=trio.Event, init=False)
     """Set once every endpoint that is checked has been checked."""
@@ -132,7 +134,7 @@ class RuntimeCluster:
 
     def head_arrived(self, host: Host, attempt: Attempt, status: int) -> None:
         """Take in a response head, and say so in `attempt`."""
-        now = attempt.head_at = trio.current_time()
+        now = attempt.head_at = self.now()
         attempt.fact, attempt.status = TransportFact.HEAD_RECEIVED, status
         seconds = now - attempt.started_at
         host.stats.answered(status, seconds)

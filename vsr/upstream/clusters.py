@@ -114,6 +114,8 @@ class Clusters:
 
     async def run(self) -> None:
         """Sweep and check endpoints until cancelled; returns if no cluster needs it."""
+        for cluster in self._by_name.values():
+            cluster.now = trio.lowlevel.current_clock().current_time
         async with trio.open_nursery() as tasks:
             for cluster in self._by_name.values():
                 if cluster.needs_upkeep:

@@ -27,6 +27,11 @@ class AttemptOwner(Protocol):
         """Return where its connections come from."""
         ...
 
+    @property
+    def now(self) -> Callable[[], float]:
+        """Return what returns monotonic seconds."""
+        ...
+
     def head_arrived(self, host: Host, attempt: Attempt, status: int) -> None:
         """Take in a response head, and say so in `attempt`."""
         ...
@@ -48,7 +53,7 @@ class AttemptOwner(Protocol):
         ...
 
 
-class Response(msgspec.Struct, eq=False):
+class Response(msgspec.Struct, eq=False, gc=False):
     """A backend's response whose head has arrived; see `routing.ports.UpstreamResponse`."""
 
     _owner: AttemptOwner
@@ -132,7 +137,7 @@ class Response(msgspec.Struct, eq=False):
         attempt = self.attempt
         if pooled.http.is_complete:
             attempt.fact = TransportFact.BODY_RECEIVED
-        attempt.ended_at = trio.current_time()
+        attempt.ended_at = owner.now()
         if pooled.is_reusable:
             owner.pool.release(pooled)
         else:

@@ -1,5 +1,6 @@
 """What runs beside the calls of a cluster: sweeps and active health checks."""
 
+from collections.abc import Callable
 from contextlib import suppress
 
 import attrs
@@ -86,6 +87,7 @@ class _Checker:
     """Owner of the attempts of checks, which count for nothing but health."""
 
     pool: Pool
+    now: Callable[[], float] = trio.current_time
 
     def head_arrived(self, host: Host, attempt: Attempt, status: int) -> None:
         """Do nothing."""

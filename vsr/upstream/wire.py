@@ -77,7 +77,7 @@ class Wire:
         if _ROUTE_KEY not in call.own_headers:
             lines = [line for line in lines if line[0] not in self.replaced]
             lines += cluster.route_headers
-        elif not self.dropped.isdisjoint(headers.first_values()):
+        elif not headers.has_none_of(self.dropped):
             own = call.own_headers
             lines = [
                 line

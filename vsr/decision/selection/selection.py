@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-import attrs
+import msgspec
 
 from vsr.resources.program import ModelRef
 
 
-@attrs.frozen
-class Selected:
+class Selected(msgspec.Struct, frozen=True, gc=False):
     """The candidate chosen and the method that chose it."""
 
     index: int

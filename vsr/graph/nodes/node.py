@@ -17,6 +17,14 @@ class Node(Protocol):
         ...
 
 
+_PARAMS = "$params."
+
+
+def param_of(field: str) -> str | None:
+    """Return the parameter that a field refers to, None if it refers to none."""
+    return field.removeprefix(_PARAMS) if field.startswith(_PARAMS) else None
+
+
 def resolve(field: str, ctx: NodeContext) -> object:
     """Return what a field means: `$params.NAME`, `$STEP`, or else the literal itself.
 
@@ -24,6 +32,7 @@ def resolve(field: str, ctx: NodeContext) -> object:
     """
     if not field.startswith("$"):
         return field
-    if field.startswith("$params."):
-        return ctx.params[field.removeprefix("$params.")]
+    param = param_of(field)
+    if param is not None:
+        return ctx.params[param]
     return ctx.values[field[1:]]

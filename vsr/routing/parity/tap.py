@@ -34,6 +34,10 @@ class TappedSession:
         effect = await self._session.request_body()
         return self._record.note(Phase.REQUEST_BODY, effect, self._request.body)
 
+    def decide(self) -> Effect:
+        """Note what the session answers."""
+        return self._record.note(Phase.REQUEST_BODY, self._session.decide(), self._request.body)
+
     def response_headers(self, status: int, headers: Headers) -> Effect:
         """Note what the session answers."""
         effect = self._session.response_headers(status, headers)

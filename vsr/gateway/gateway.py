@@ -1,0 +1,93 @@
+"""What all requests of a process share, and what opens the run of each."""
+
+import time
+from contextlib import suppress
+
+import attrs
+
+from vsr.errors import NotServing
+from vsr.gateway.exchange import Exchange
+from vsr.gateway.handler import RequestRun
+from vsr.gateway.ingress import ANYWHERE, IngressRules
+from vsr.gateway.probes import PROBES, ProbeRun, answer_probe
+from vsr.gateway.request_scope import RequestScope
+from vsr.resources.listener import Listener
+from vsr.routing.generation import ActiveGeneration, Generation
+from vsr.routing.outcome import Terminal
+from vsr.routing.ports import Admission, AdmitAll
+from vsr.telemetry.access_log import AccessLine, AccessLog
+
+
+@attrs.define(eq=False)
+class Gateway:
+    """What all listeners' requests share."""
+
+    active: ActiveGeneration
+    access_log: AccessLog
+    admission: Admission = attrs.field(factory=AdmitAll)
+    is_draining: bool = False
+
+    def handler_for(self, listener: Listener) -> "ListenerHandler":
+        """Return the handler of one listener's connections."""
+        return ListenerHandler(self, listener.name)
+
+
+class ListenerHandler:
+    """Handles the requests of one listener."""
+
+    def __init__(self, gateway: Gateway, listener_name: str) -> None:
+        self.gateway = gateway
+        self.listener_name = listener_name
+        self._generation: Generation | None = None
+        self._listener: Listener | None = None
+        self._rules = ANYWHERE
+
+    def __call__(self, exchange: Exchange, scope: RequestScope) -> "RequestRun | ProbeRun":
+        """Open the run of one request, pinned to the configuration that is active now."""
+        gateway = self.gateway
+        generation = gateway.active.current
+        if exchange.head.target in PROBES:
+            is_ready = generation is not None and not gateway.is_draining
+            probe = answer_probe(exchange.head, is_ready=is_ready)
+            if probe is not None:
+                return ProbeRun(exchange, probe)
+        if generation is not self._generation:
+            self._look_up(generation)
+        if generation is not None:
+            generation.leases += 1
+        return RequestRun(
+            gateway.access_log,
+            gateway.admission,
+            generation,
+            self.listener_name,
+            exchange,
+            scope,
+            exchange.now(),
+            self._listener,
+            self._rules,
+        )
+
+    def _look_up(self, generation: Generation | None) -> None:
+        """Find this listener in another configuration, and which headers of its clients stay."""
+        self._generation, self._listener = generation, None
+        if generation is not None:
+            with suppress(NotServing):
+                listener = self._listener = generation.listener(self.listener_name)
+                if listener.identity is not self._rules.identity:
+                    self._rules = IngressRules(listener.identity)
+
+    def note_refusal(self, status: int, protocol: str = "HTTP/1.1") -> None:
+        """Log a request whose head could not even be read."""
+        log = self.gateway.access_log
+        log.add(
+            AccessLine(
+                start_time=log.stamp(time.time_ns()),
+                method="",
+                path="",
+                protocol=protocol,
+                response_code=status,
+                response_flags="DPE",
+                outcome=Terminal.FAILED,
+                listener=self.listener_name,
+            )
+        )
