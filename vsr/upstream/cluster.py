@@ -6,6 +6,7 @@ from math import inf
 
 import attrs
 import trio
+from msgspec.structs import replace
 
 from vsr.deadline import Deadline
 from vsr.errors import (
@@ -96,7 +97,9 @@ class RuntimeCluster:
         self.state.has_traffic = True
         policy = call.policy or self.cluster.calls
         request = self.wire.request(call)
-        if policy.is_plain and self._breaker.try_admit():
+        if journal.trace is not None:
+            journal.trace.begin_call(self.cluster.name, now)
+        elif policy.is_plain and self._breaker.try_admit():
             # The ordinary call pays for nothing that it does not use, not even for calls of ours.
             host = self.state.rotation.pick(now) or self.choose((), now)
             host.active += 1
@@ -262,8 +265,11 @@ class _Sending:
         per_try_s = policy.per_try_s
         per_try_at = inf if per_try_s is None else now + per_try_s
         limits = Limits(self.total_at, per_try_at, policy.first_byte_s)
+        request, trace = self.request, self.journal.trace
+        if trace is not None:
+            request = replace(request, lines=trace.attempt_lines(attempt, request.lines))
         with trio.CancelScope(deadline=per_try_at):
-            return await try_host(self.request, cluster, host, attempt, limits, idle_s=self.idle_s)
+            return await try_host(request, cluster, host, attempt, limits, idle_s=self.idle_s)
         raise DeadlineExceeded(TimeoutStage.PER_TRY)
 
     def _failed(self, error: UpstreamFailure) -> AttemptOutcome:
