@@ -6,7 +6,6 @@ from math import inf
 
 import attrs
 import trio
-from msgspec.structs import replace
 
 from vsr.deadline import Deadline
 from vsr.errors import (
@@ -21,7 +20,7 @@ from vsr.resources.reliability import CallPolicy, LbPolicy
 from vsr.routing.outcome import NOTHING_USED, Attempt, TransportFact
 from vsr.routing.plan import Call
 from vsr.routing.ports import Journal
-from vsr.upstream.attempt import Limits, WireRequest, try_host
+from vsr.upstream.attempt import Limits, WireRequest, traced, try_host
 from vsr.upstream.cluster_state import ClusterState
 from vsr.upstream.outcomes import answer_of, failure_of, kind_of
 from vsr.upstream.policy.balancer import note_latency
@@ -97,16 +96,19 @@ class RuntimeCluster:
         self.state.has_traffic = True
         policy = call.policy or self.cluster.calls
         request = self.wire.request(call)
-        if journal.trace is not None:
-            journal.trace.begin_call(self.cluster.name, now)
-        elif policy.is_plain and self._breaker.try_admit():
+        if policy.is_plain and self._breaker.try_admit():
             # The ordinary call pays for nothing that it does not use, not even for calls of ours.
             host = self.state.rotation.pick(now) or self.choose((), now)
             host.active += 1
             endpoint = host.endpoint
             attempt = Attempt(self.cluster.name, endpoint.name, endpoint.address, now)
             journal.attempts.append(attempt)
+            if journal.trace is not None:
+                journal.trace.begin_call(self.cluster.name, now)
+                request = traced(request, journal.trace, attempt)
             return try_host(request, self, host, attempt, Limits(deadline.at), idle_s=idle_s)
+        if journal.trace is not None:
+            journal.trace.begin_call(self.cluster.name, now)
         return _Sending(self, call, request, policy, deadline.at, idle_s, journal).run()
 
     def choose(self, tried: Sequence[Host], now: float) -> Host:
@@ -267,7 +269,7 @@ class _Sending:
         limits = Limits(self.total_at, per_try_at, policy.first_byte_s)
         request, trace = self.request, self.journal.trace
         if trace is not None:
-            request = replace(request, lines=trace.attempt_lines(attempt, request.lines))
+            request = traced(request, trace, attempt)
         with trio.CancelScope(deadline=per_try_at):
             return await try_host(request, cluster, host, attempt, limits, idle_s=self.idle_s)
         raise DeadlineExceeded(TimeoutStage.PER_TRY)
