@@ -180,7 +180,8 @@ class Router:
                 upkeep.cancel_scope.cancel(reason="drained")
         finally:
             if self._traced is not None:
-                await self._traced.close()
+                with trio.CancelScope(shield=True, relative_deadline=_FLUSH_S):
+                    await self._traced.close()
 
     async def activate(self, generation: Generation) -> None:
         """Warm `generation` and serve it in place of the one before; `run` is running."""
