@@ -172,6 +172,23 @@ async def test_client_that_leaves_cancels_request_call_and_attempt(
     assert (fields["request.outcome"], fields["request.cause"]) == ("cancelled", "client_gone")
 
 
+async def test_client_that_leaves_cancels_the_last_call_alone(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """The one before had failed by itself."""
+    refs = "[{model: alpha}, {model: beta}]"
+    routing = f"{{decisions: [{{name: all, modelRefs: {refs}, fallback: {{enabled: true}}}}]}}"
+    bench = await start_traced(nursery, BUSY, HUNG, routing=routing)
+
+    await bench.ask("auto", patience_s=5)
+
+    assert [line for line in bench.recorder.tree() if "attempt" not in line] == [
+        "request !cancelled",
+        "  upstream.request alpha 503 !call_failed",
+        "  upstream.request beta !cancelled",
+    ]
+
+
 async def test_client_that_leaves_a_stream_does_not_fail_its_attempt(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
