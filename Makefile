@@ -50,11 +50,12 @@ check: $(VENV)/.dev ## format, lint, types, import contracts; all of them, even 
 bench: $(VENV)/.dev ## measure against Envoy and vllm-router
 	@exec $(BIN)/python -m bench $(ARGS)
 
-lock: | $(BIN)/python ## write both lock files anew; UPGRADE=--upgrade lifts every pin
+lock: | $(BIN)/python ## write all lock files anew; UPGRADE=--upgrade lifts every pin
 	@$(BIN)/python -m venv $(VENV)/lock
 	@$(VENV)/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
 	@$(call compile_lock,requirements.lock)
-	@$(call compile_lock,requirements-dev.lock,--extra dev --constraint requirements.lock)
+	@$(call compile_lock,requirements-otel.lock,--extra otel --constraint requirements.lock)
+	@$(call compile_lock,requirements-dev.lock,--extra dev --constraint requirements-otel.lock)
 
 check-format: $(VENV)/.dev
 	$(call quietly,ruff format,$(BIN)/ruff format --check $(CODE))

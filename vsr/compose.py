@@ -26,6 +26,7 @@ from vsr.errors import ConfigRejected, Problem
 from vsr.gateway.gateway import Gateway
 from vsr.gateway.metrics_listener import MetricsFront
 from vsr.gateway.serve import BindFailed, Server
+from vsr.gateway.tracing import TracedGateway
 from vsr.graph.nodes.builtin import BUILTIN_NODES
 from vsr.network.epoll import EpollNetwork
 from vsr.network.port import Network
@@ -33,9 +34,11 @@ from vsr.network.tls_server import CertificateRejected, ServerCertificate
 from vsr.registry import Registry
 from vsr.resources.listener import Listener
 from vsr.resources.snapshot import Snapshot
+from vsr.resources.tracing import Tracing
 from vsr.routing.generation import ActiveGeneration, Generation
 from vsr.routing.ports import NoRuntime, Runtime
 from vsr.telemetry.access_log import AccessLog
+from vsr.telemetry.spans import SpanSink, open_sink
 from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.clusters import Clusters
 from vsr.upstream.clusters import Surroundings as UpstreamSurroundings
@@ -63,6 +66,8 @@ class Parts:
     extensions: Extensions
     rng: random.Random
     runtime: Runtime = attrs.field(factory=NoRuntime)
+    open_spans: Callable[[Tracing], SpanSink] = open_sink
+    """Called where tracing is on."""
 
     @classmethod
     def default(cls, network: Network) -> "Parts":
@@ -113,6 +118,8 @@ class Router:
     server: Server
     active: ActiveGeneration
     _first: Generation
+    _traced: TracedGateway | None = None
+    """Before the gateway, where tracing is on."""
     _upkeep: trio.Nursery | None = attrs.field(default=None, init=False)
     """Of what runs beside the requests."""
 
@@ -148,24 +155,33 @@ class Router:
         generation = build_generation(parts, snapshot, 1)
         active = ActiveGeneration()
         gateway = Gateway(active, access_log)
-        server = Server(parts.network, gateway, _load_certificates(snapshot, folder or Path()))
+        certificates = _load_certificates(snapshot, folder or Path())
+        tracing, traced = snapshot.tracing, None
+        if tracing is not None:
+            traced = TracedGateway(gateway, tracing, parts.open_spans(tracing), parts.rng)
+        server = Server(parts.network, traced or gateway, certificates)
         try:
             await server.bind(snapshot.listeners)
         except BindFailed as error:
             path = f"listeners[{error.listener.name}]"
             mend = "free the address, or choose another address or port"
             raise ConfigRejected([Problem(path, str(error), mend=mend)]) from None
-        return cls(parts.network, gateway, server, active, generation)
+        return cls(parts.network, gateway, server, active, generation, traced)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until drained; started once the first generation is active."""
-        async with trio.open_nursery() as upkeep:
-            self._upkeep = upkeep
-            async with trio.open_nursery() as serving:
-                await serving.start(self.server.run)
-                await self.activate(self._first)
-                task_status.started()
-            upkeep.cancel_scope.cancel(reason="drained")
+        try:
+            async with trio.open_nursery() as upkeep:
+                self._upkeep = upkeep
+                async with trio.open_nursery() as serving:
+                    await serving.start(self.server.run)
+                    await self.activate(self._first)
+                    task_status.started()
+                upkeep.cancel_scope.cancel(reason="drained")
+        finally:
+            if self._traced is not None:
+                with trio.CancelScope(shield=True, relative_deadline=_FLUSH_S):
+                    await self._traced.close()
 
     async def activate(self, generation: Generation) -> None:
         """Warm `generation` and serve it in place of the one before; `run` is running."""

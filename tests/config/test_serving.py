@@ -69,7 +69,10 @@ def test_what_is_written_but_switched_off_is_served(text: str) -> None:
     [
         ("global: {services: {response_api: {store_backend: memory}}}", "response_api"),
         ("global: {services: {response_api: {}}}", "response_api"),
-        ("global: {services: {observability: {metrics: {enabled: true}}}}", "observability"),
+        (
+            "global: {services: {observability: {metrics: {enabled: true}}}}",
+            "observability.metrics",
+        ),
         ("routing: {candidate_requirements: {context: known_limits}}", "candidate_requirements"),
         ("recipes: [{name: a, routing: {graphs: {g: {}}}}]", "recipes[0].routing.graphs"),
     ],

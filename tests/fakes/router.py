@@ -1,7 +1,7 @@
 """A whole Router on a network in memory, with its access log in a list."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -20,9 +20,11 @@ from vsr.http.h1_client import ClientConnection
 from vsr.network.memory import MemoryConnection, MemoryNetwork
 from vsr.network.port import Connection, ConnectionBroken
 from vsr.resources.snapshot import Snapshot
+from vsr.resources.tracing import Tracing
 from vsr.routing.generation import Generation
 from vsr.routing.ports import Runtime
 from vsr.telemetry.access_log import AccessLog
+from vsr.telemetry.spans import SpanSink
 from vsr.upstream.clusters import Clusters
 
 ROUTER_PORT = 8899
@@ -100,6 +102,7 @@ async def start_router(
     *,
     extensions: Extensions | None = None,
     runtime: Runtime | None = None,
+    open_spans: Callable[[Tracing], SpanSink] | None = None,
 ) -> RunningRouter:
     """Start a Router that serves `document` until `nursery` is cancelled; runs `network` too.
 
@@ -109,6 +112,7 @@ async def start_router(
         document: what it serves.
         extensions: in place of what ships with the Router.
         runtime: answers learned signals, in place of one that knows nothing.
+        open_spans: opens what spans go to, in place of the exporter that the document names.
     """
     written: list[bytes] = []
 
@@ -122,6 +126,7 @@ async def start_router(
         parts,
         extensions=extensions or parts.extensions,
         runtime=runtime or parts.runtime,
+        open_spans=open_spans or parts.open_spans,
     )
     router = await Router.bind(parts, as_snapshot(document), access_log)
     await nursery.start(router.run)

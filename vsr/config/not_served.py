@@ -23,9 +23,10 @@ NOT_SERVED_KEYS: Mapping[str, frozenset[str]] = {
             action adaptations emits output_contract output_contract_spec""",
         "Integrations": "tools",
         "LooperConfig": "flow fusion remom",
+        "ObservabilityConfig": "metrics profiling",
         "RouterSettings": "learning streamed_body",
         "Services": """
-            api management_api observability ratelimit response_api router_replay
+            api management_api ratelimit response_api router_replay
             startup_status""",
         "Stores": "memory response_cache vector_store",
     }.items()

@@ -8,6 +8,7 @@ from typing import cast
 import attrs
 
 from vsr.config.checks import is_variable
+from vsr.config.compile.tracing import span_exporter_of, tracing_of
 from vsr.config.document.decision_plugin import DecisionPlugin
 from vsr.config.document.kinds import key_of
 from vsr.config.document.root import Document
@@ -16,6 +17,7 @@ from vsr.config.not_served import NOT_SERVED_KEYS, NOT_SERVED_VALUES, STANDALONE
 from vsr.config.position import Path, Value
 from vsr.config.report import Report
 from vsr.config.validate.backends import check_key
+from vsr.telemetry.spans import MEND_MISSING_EXTRA, is_exporter_installed
 
 
 class Gateway(StrEnum):
@@ -48,6 +50,7 @@ def check_serving(
     _check_backends(document, environ, report)
     if gateway is Gateway.STANDALONE:
         _check_trust(document, report)
+    _check_tracing(document, report)
     if not document.providers.models:
         _check_references(document, report)
 
@@ -160,6 +163,14 @@ def _check_trust(document: Document, report: Report) -> None:
     why = "no listener trusts what an authenticator in front of it says"
     mend = "set identity.trust_headers on a listener, or serve with --gateway extproc"
     report.add(("global", "services", "authz", "providers"), "is of no use here", why, mend)
+
+
+def _check_tracing(document: Document, report: Report) -> None:
+    tracing = tracing_of(document)
+    if tracing is not None and not is_exporter_installed(span_exporter_of(tracing)):
+        path: Path = ("global", "services", "observability", "tracing")
+        why = "spans are exported by packages that are not installed"
+        report.add(path, "can't be served here", why, MEND_MISSING_EXTRA)
 
 
 def _check_references(document: Document, report: Report) -> None:

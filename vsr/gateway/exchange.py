@@ -100,8 +100,10 @@ class Exchange(Protocol):
 class Run(Protocol):
     """One request under way."""
 
-    needs_end: bool
-    """Whether `conclude` must follow, once the request's nursery has ended."""
+    @property
+    def needs_end(self) -> bool:
+        """Return whether `conclude` must follow, once the request's nursery has ended."""
+        ...
 
     async def work(self) -> None:
         """Do what the request asks for and answer it, in its nursery; only cancellation passes."""

@@ -6,6 +6,7 @@ from vsr.resources.cluster import Cluster
 from vsr.resources.listener import Listener
 from vsr.resources.program import Program
 from vsr.resources.route import Route
+from vsr.resources.tracing import Tracing
 
 
 @attrs.frozen
@@ -38,3 +39,5 @@ class Snapshot:
     programs: tuple[Program, ...] = ()
     routes: tuple[Route, ...] = ()
     settings: Settings = Settings()
+    tracing: Tracing | None = None
+    """None: requests are not traced."""

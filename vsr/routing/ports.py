@@ -14,6 +14,7 @@ from vsr.routing.effect import ImmediateResponse
 from vsr.routing.outcome import Attempt, Cause
 from vsr.routing.plan import Alternatives, Call, Label
 from vsr.routing.request import Request
+from vsr.routing.trace import Trace
 
 
 class Tasks(Protocol):
@@ -129,6 +130,8 @@ class Journal(msgspec.Struct, gc=False):
     """The attempts of one call, in order."""
 
     attempts: list[Attempt] = []
+    trace: Trace | None = None
+    """Whose spans the attempts are; None where nothing is traced."""
 
 
 class UpstreamCluster(Protocol):

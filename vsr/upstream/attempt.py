@@ -13,6 +13,7 @@ from vsr.http.h1_client import encode_request
 from vsr.network.port import ConnectionBroken, ReceiveTimedOut
 from vsr.resources.cluster import Endpoint
 from vsr.routing.outcome import Attempt, TransportFact
+from vsr.routing.trace import Trace
 from vsr.upstream.policy.host import Host
 from vsr.upstream.policy.outcome import TimeoutStage
 from vsr.upstream.pool import PooledConnection
@@ -30,6 +31,12 @@ class WireRequest(msgspec.Struct, gc=False):
     target: bytes
     lines: list[HeaderLine]
     body: bytes
+
+
+def traced(request: WireRequest, trace: Trace, attempt: Attempt) -> WireRequest:
+    """Return `request` as it leaves for `attempt`: with the context of the attempt's span."""
+    lines = trace.attempt_lines(attempt, request.lines)
+    return WireRequest(request.method, request.target, lines, request.body)
 
 
 class Limits(msgspec.Struct, gc=False):

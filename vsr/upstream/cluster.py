@@ -20,7 +20,7 @@ from vsr.resources.reliability import CallPolicy, LbPolicy
 from vsr.routing.outcome import NOTHING_USED, Attempt, TransportFact
 from vsr.routing.plan import Call
 from vsr.routing.ports import Journal
-from vsr.upstream.attempt import Limits, WireRequest, try_host
+from vsr.upstream.attempt import Limits, WireRequest, traced, try_host
 from vsr.upstream.cluster_state import ClusterState
 from vsr.upstream.outcomes import answer_of, failure_of, kind_of
 from vsr.upstream.policy.balancer import note_latency
@@ -105,7 +105,12 @@ class RuntimeCluster:
             endpoint = host.endpoint
             attempt = Attempt(self.cluster.name, endpoint.name, endpoint.address, now)
             journal.attempts.append(attempt)
+            if journal.trace is not None:
+                journal.trace.begin_call(self.cluster.name, now)
+                request = traced(request, journal.trace, attempt)
             return try_host(request, self, host, attempt, Limits(deadline.at), idle_s=idle_s)
+        if journal.trace is not None:
+            journal.trace.begin_call(self.cluster.name, now)
         return _Sending(self, call, request, policy, deadline.at, idle_s, journal).run()
 
     def choose(self, tried: Sequence[Host], now: float) -> Host:
@@ -264,8 +269,11 @@ class _Sending:
         per_try_s = policy.per_try_s
         per_try_at = inf if per_try_s is None else now + per_try_s
         limits = Limits(self.total_at, per_try_at, policy.first_byte_s)
+        request, trace = self.request, self.journal.trace
+        if trace is not None:
+            request = traced(request, trace, attempt)
         with trio.CancelScope(deadline=per_try_at):
-            return await try_host(self.request, cluster, host, attempt, limits, idle_s=self.idle_s)
+            return await try_host(request, cluster, host, attempt, limits, idle_s=self.idle_s)
         raise DeadlineExceeded(TimeoutStage.PER_TRY)
 
     def _failed(self, error: UpstreamFailure) -> AttemptOutcome:

@@ -7,6 +7,7 @@ from vsr.config.compile.clusters import compile_clusters
 from vsr.config.compile.credentials import credential_chain
 from vsr.config.compile.programs import compile_programs
 from vsr.config.compile.reliability import optional_override
+from vsr.config.compile.tracing import compile_tracing
 from vsr.config.document import listeners as authored
 from vsr.config.document.root import Document
 from vsr.config.document.services import AuthzConfig
@@ -47,6 +48,7 @@ def compile_snapshot(document: Document, *, sha256: str, environ: Mapping[str, s
             key_headers=credential_chain(document).header_names,
             may_skip_processing=router.skip_processing.enabled,
         ),
+        tracing=compile_tracing(document),
     )
 
 

@@ -29,7 +29,7 @@ class MetricsConfig:
 class TracingExporterConfig:
     """`tracing.exporter`."""
 
-    type: str = "otlp"
+    type: Literal["otlp", "stdout"] = "otlp"
     endpoint: str = "vllm-sr-jaeger:4317"
     insecure: bool = True
 
@@ -38,7 +38,7 @@ class TracingExporterConfig:
 class TracingSamplingConfig:
     """`tracing.sampling`."""
 
-    type: str = "always_on"
+    type: Literal["always_on", "always_off", "probabilistic"] = "always_on"
     rate: Fraction = 1.0
 
 
@@ -56,7 +56,7 @@ class TracingConfig:
     """`global.services.observability.tracing`."""
 
     enabled: bool = True
-    provider: str = "opentelemetry"
+    provider: Literal["opentelemetry"] = "opentelemetry"
     exporter: TracingExporterConfig | None = None
     sampling: TracingSamplingConfig | None = None
     resource: TracingResourceConfig | None = None

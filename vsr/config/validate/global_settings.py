@@ -18,6 +18,7 @@ from vsr.config.document.services import (
 from vsr.config.position import Path
 from vsr.config.providers import PROVIDERS
 from vsr.config.report import Report
+from vsr.config.validate.observability import check_observability
 
 STRATEGIES = ("priority", "confidence")
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -57,6 +58,8 @@ def _check_services(services: Services, report: Report) -> None:
         _check_rate_limit(provider, (*root, "ratelimit", "providers", at), report)
     if services.authz is not None:
         _check_authz(services.authz, (*root, "authz"), report)
+    if services.observability is not None:
+        check_observability(services.observability, (*root, "observability"), report)
     if services.management_api is not None:
         _check_management(services.management_api, (*root, "management_api"), report)
 
