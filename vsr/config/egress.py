@@ -9,7 +9,6 @@ from vsr.config.networks import unmapped
 from vsr.resources.egress import MAX_PORT, Egress, EgressRule, address_of, name_of
 
 _PORTS = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
-_NO_NETWORK = "it is no network"
 
 
 def egress_of(document: Document) -> Egress | None:
@@ -64,12 +63,11 @@ def _port_range(text: str) -> tuple[int, int]:
 
 def _network(text: str) -> IPv4Network | IPv6Network:
     try:
+        ip_network(text, strict=False)
+    except ValueError:
+        raise ValueError("it is no network") from None
+    try:
         return unmapped(ip_network(text))
     except ValueError:
-        pass
-    try:
-        network = ip_network(text, strict=False)
-    except ValueError:
-        raise ValueError(_NO_NETWORK) from None
-    # More than its author may think: a slip must not open a network.
-    raise ValueError(f"it has bits set behind its prefix, the network is {network}")
+        # More than its author may think: a slip must not open a network.
+        raise ValueError("it has bits set behind its prefix") from None

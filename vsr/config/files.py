@@ -40,29 +40,31 @@ class DocumentFiles:
         if self.folder is None:
             why = "only a document that is a file itself may name files"
             raise FileRefused(why, "write the document to a file")
-        if name not in self.contents:
-            self.contents[name] = _read(self.folder, name, limit_bytes)
-        return self.contents[name]
+        content = self.contents.get(name)
+        if content is None:
+            content = self.contents[name] = _read(self.folder / name, limit_bytes)
+        if len(content) > limit_bytes:
+            raise FileRefused(f"it is longer than {limit_bytes} bytes", "correct the path")
+        return content
 
 
-def _read(folder: Path, name: str, limit_bytes: int) -> bytes:
+def _read(file: Path, limit_bytes: int) -> bytes:
+    """Return what the file holds, one byte more than the limit at most."""
     try:
         # Not to wait for whoever writes to a pipe: what it is shows below.
-        descriptor = os.open(folder / name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            _check(os.fstat(descriptor))
+            with os.fdopen(descriptor, "rb", closefd=False) as opened:
+                content = opened.read(limit_bytes + 1)
+        finally:
+            os.close(descriptor)
     except ValueError:
         raise FileRefused("no path holds a NUL", "correct the path") from None
     except OSError as error:
-        raise FileRefused(_reason(error), _mend(error)) from None
-    with os.fdopen(descriptor, "rb") as file:
-        _check(os.fstat(descriptor))
-        try:
-            content = file.read(limit_bytes + 1)
-        except OSError as error:
-            raise FileRefused(_reason(error), _mend(error)) from None
+        raise FileRefused(error.strerror or "it can't be read", _mend(error)) from None
     if not content:
         raise FileRefused("it is empty", "write to it what is wanted, or correct the path")
-    if len(content) > limit_bytes:
-        raise FileRefused(f"it is longer than {limit_bytes} bytes", "correct the path")
     return content
 
 
@@ -71,10 +73,6 @@ def _check(status: os.stat_result) -> None:
         raise FileRefused("it is not a regular file", "correct the path")
     if status.st_mode & stat.S_IWOTH:
         raise FileRefused("everybody may write it", "take that permission away with chmod o-w")
-
-
-def _reason(error: OSError) -> str:
-    return error.strerror or "it can't be read"
 
 
 def _mend(error: OSError) -> str:
