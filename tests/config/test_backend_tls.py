@@ -1,9 +1,13 @@
 """TLS settings of backends as they are loaded: every fault of the files is told."""
 
+import datetime
 from pathlib import Path
 
 import pytest
 import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -34,6 +38,17 @@ def key_as(encoding: Encoding, *, encrypted: bool = False) -> bytes:
     protection = BestAvailableEncryption(b"canary") if encrypted else NoEncryption()
     key = load_pem_private_key(KEY, None)
     return key.private_bytes(encoding, PrivateFormat.PKCS8, protection)
+
+
+def revocations() -> bytes:
+    """Return a list of revoked certificates, which OpenSSL takes beside authorities."""
+    now = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    key = load_pem_private_key(AUTHORITY.private_key_pem.bytes(), None)
+    assert isinstance(key, EllipticCurvePrivateKey)
+    builder = x509.CertificateRevocationListBuilder(
+        x509.load_pem_x509_certificate(ROOT).subject, now, now + datetime.timedelta(days=1)
+    )
+    return builder.sign(key, SHA256()).public_bytes(Encoding.PEM)
 
 
 def write(folder: Path, tls: str, *, url: str = "https://a.test", **files: bytes) -> Path:
@@ -85,6 +100,7 @@ CONTENTS = {
     ),
     "key as authority": ({"ca": KEY}, "ca_file", "it holds no certificate in PEM, or a broken"),
     "broken authority": ({"ca": ROOT + BROKEN}, "ca_file", "it holds no certificate in PEM, or a"),
+    "no authority": ({"ca": revocations()}, "ca_file", "it holds no certificate"),
     "empty file": ({"ca": b""}, "ca_file", "it is empty"),
     "large file": (
         {"ca": b"#" * (MAX_PEM_BYTES + 1)},
