@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import trio
 import trio.testing
-import trustme
 
 from tests.fakes.router import clusters_of
 from tests.faults.moments import request_of
@@ -21,9 +20,11 @@ from tests.upstream.tls_scene import (
     NAME,
     NOTHING,
     OK,
-    TlsBackend,
+    OURS,
+    THEIRS,
     TlsScene,
     load,
+    one_backend,
     ref_of,
     remove_files,
     server_context,
@@ -32,22 +33,8 @@ from tests.upstream.tls_scene import (
     write_identity,
 )
 from vsr.network.memory import MemoryNetwork
-from vsr.upstream.dialer import DomainDialer
 
-OURS, THEIRS = trustme.CA(), trustme.CA()
-"""An authority that documents trust, and another one."""
 REFUSED = "TLS_error:|CERTIFICATE_VERIFY_FAILED:TLS_error_end"
-
-
-async def one_backend(
-    nursery: trio.Nursery, folder: Path, context: ssl.SSLContext | None, tls: str = ""
-) -> tuple[TlsScene, TlsBackend]:
-    """Start a Router over one backend; further members of its `tls` may be given."""
-    network = MemoryNetwork()
-    backend = await start_tls_backend(nursery, network, context)
-    trusted = write_authority(OURS, folder, "ca")
-    ref = ref_of(backend.port, f"{trusted}, {tls}" if tls else trusted)
-    return await TlsScene.start(nursery, network, load(folder, [ref])), backend
 
 
 async def test_authority_of_a_file_is_trusted(
@@ -205,50 +192,6 @@ async def test_backends_of_one_model_have_settings_of_their_own(
     assert [len(each.shaken) for each in (one, two)] == [1, 1]
 
 
-@pytest.mark.parametrize(("tls", "connections"), [("", 1), ("min_version: TLSv1.3", 2)])
-async def test_connections_are_shared_within_one_domain_only(
-    tls: str,
-    connections: int,
-    nursery: trio.Nursery,
-    tmp_path: Path,
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    """Two models at one host and port: with the same settings, and with others."""
-    network = MemoryNetwork()
-    backend = await start_tls_backend(nursery, network, server_context(OURS.issue_cert(NAME)))
-    trusted = write_authority(OURS, tmp_path, "ca")
-    other = ref_of(backend.port, f"{trusted}, {tls}" if tls else trusted)
-    more = f"\n    - {{name: beta, backend_refs: [{other}]}}"
-    snapshot = load(tmp_path, [ref_of(backend.port, trusted)], more=more)
-    scene = await TlsScene.start(nursery, network, snapshot)
-
-    for model in ("alpha", "beta", "alpha", "beta"):
-        assert (await scene.ask(CALL.replace(b"auto", model.encode()))).status == 200
-
-    assert len(backend.shaken) == connections
-
-
-async def test_model_with_cleartext_settings_never_gets_a_tls_connection(
-    nursery: trio.Nursery, tmp_path: Path, autojump_clock: trio.testing.MockClock
-) -> None:
-    """Nor the other way round, at one host and port."""
-    network = MemoryNetwork()
-    backend = await start_tls_backend(nursery, network, server_context(OURS.issue_cert(NAME)))
-    clear = f"{{base_url: 'http://{NAME}:{backend.port}'}}"
-    more = f"\n    - {{name: beta, backend_refs: [{clear}]}}"
-    tls = write_authority(OURS, tmp_path, "ca")
-    scene = await TlsScene.start(
-        nursery, network, load(tmp_path, [ref_of(backend.port, tls)], more=more)
-    )
-    await scene.ask()
-
-    got = await scene.ask(CALL.replace(b"auto", b"beta"))
-
-    assert got.status == 503
-    assert len(backend.accepted) == 2
-    assert len(backend.seen) == 1
-
-
 async def test_failed_handshake_is_tried_again_elsewhere(
     nursery: trio.Nursery, tmp_path: Path, autojump_clock: trio.testing.MockClock
 ) -> None:
@@ -345,36 +288,6 @@ def test_client_may_leave_behind_any_step_of_a_first_call(tmp_path: Path) -> Non
     assert moments == {(0, 0), (1, 0), (1, 1)}
 
 
-@pytest.mark.parametrize("changes", [False, True])
-async def test_renewed_file_is_taken_up_with_the_next_configuration(
-    changes: bool,  # noqa: FBT001  # a case
-    nursery: trio.Nursery,
-    tmp_path: Path,
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    """Its connections are new ones; as long as the content is the same, the old ones go on."""
-    context = server_context(OURS.issue_cert(NAME), asks=OURS)
-    identity = write_identity(OURS.issue_cert("first.test"), tmp_path, "router")
-    scene, backend = await one_backend(nursery, tmp_path, context, identity)
-    await scene.ask()
-    ref = ref_of(backend.port, f"ca_file: ca.pem, {identity}")
-    if changes:
-        write_identity(OURS.issue_cert("second.test"), tmp_path, "router")
-    first = scene.router.generation
-
-    assert (await scene.ask()).status == 200
-    assert len(backend.shaken) == 1
-    scene.router.activate(load(tmp_path, [ref], more="\nevaluation: {}"), 2)
-    assert (await scene.ask()).status == 200
-
-    names = [dict(each._tls.getpeercert() or {})["subjectAltName"] for each in backend.shaken]
-    wanted = ["first.test", "second.test"] if changes else ["first.test"]
-    assert names == [(("DNS", name),) for name in wanted]
-    assert backend.open_connections == 1
-    kept = clusters_of(scene.router.generation)
-    assert (kept.contexts == clusters_of(first).contexts) is not changes
-
-
 async def test_files_are_read_with_the_document_alone(
     nursery: trio.Nursery, tmp_path: Path, autojump_clock: trio.testing.MockClock
 ) -> None:
@@ -385,22 +298,6 @@ async def test_files_are_read_with_the_document_alone(
     remove_files(tmp_path)
 
     assert (await scene.ask()).status == 200
-
-
-async def test_context_is_made_once_for_all_names(
-    nursery: trio.Nursery, tmp_path: Path, autojump_clock: trio.testing.MockClock
-) -> None:
-    """Pools of several names under the same files share it."""
-    tls = write_authority(OURS, tmp_path, "ca")
-    refs = [ref_of(1, tls, host=f"{name}.test") for name in "abc"]
-    scene = await TlsScene.start(nursery, MemoryNetwork(), load(tmp_path, refs))
-
-    pools = clusters_of(scene.router.generation).pools.values()
-
-    dialers = [each.dialer for each in pools]
-    assert all(isinstance(each, DomainDialer) for each in dialers)
-    assert len(dialers) == 3
-    assert len({id(each.context) for each in dialers if isinstance(each, DomainDialer)}) == 1
 
 
 async def test_health_checks_go_by_the_settings_of_their_endpoint(

@@ -17,6 +17,8 @@ from vsr.network.port import TlsFailed
 from vsr.network.tls import TlsConnection, start_server_tls
 from vsr.resources.snapshot import Snapshot
 
+OURS, THEIRS = trustme.CA(), trustme.CA()
+"""An authority that documents trust, and another one."""
 NAME = "backend.test"
 NOTHING = dict.fromkeys(("leases", "connections", "hosts", "slots"), 0)
 OK = reply(200, b"{}")
@@ -140,3 +142,14 @@ class TlsScene:
             "hosts": sum(host.active for state in states for host in state.hosts),
             "slots": sum(state.slots.taken for state in states),
         }
+
+
+async def one_backend(
+    nursery: trio.Nursery, folder: Path, context: ssl.SSLContext | None, tls: str = ""
+) -> tuple[TlsScene, TlsBackend]:
+    """Start a Router over one backend; further members of its `tls` may be given."""
+    network = MemoryNetwork()
+    backend = await start_tls_backend(nursery, network, context)
+    trusted = write_authority(OURS, folder, "ca")
+    ref = ref_of(backend.port, f"{trusted}, {tls}" if tls else trusted)
+    return await TlsScene.start(nursery, network, load(folder, [ref])), backend
