@@ -84,7 +84,7 @@ def _run(data: bytes) -> dict[str, float]:
     checked = time.process_time()
     if report.has_problems():
         raise SystemExit(str(report.rejection()))
-    compile_snapshot(document, sha256=loaded.sha256, environ={})
+    compile_snapshot(document, sha256=loaded.sha256, environ={}, files={})
     compiled = time.process_time()
     return {
         "load": read - started,

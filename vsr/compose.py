@@ -5,11 +5,10 @@ import logging
 import os
 import random
 import signal
-import ssl
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -42,6 +41,7 @@ from vsr.telemetry.spans import SpanSink, open_sink
 from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.clusters import Clusters
 from vsr.upstream.clusters import Surroundings as UpstreamSurroundings
+from vsr.upstream.tls_contexts import backend_context
 
 _log = logging.getLogger("vsr")
 _FLUSH_S = 2.0
@@ -91,7 +91,8 @@ def build_generation(
         previous: what serves now, to be retired by this one; unchanged clusters go on as they are.
 
     Raises:
-        ConfigRejected: a decision or graph asks for something that does not exist.
+        ConfigRejected: a decision or graph asks for something that does not exist, or TLS settings
+            of a backend cannot be used.
     """
     engine = compile_engine(
         snapshot,
@@ -103,7 +104,7 @@ def build_generation(
     earlier = None if previous is None else previous.upstream
     clusters = Clusters(
         snapshot,
-        UpstreamSurroundings(parts.network, parts.rng, _default_tls_context),
+        UpstreamSurroundings(parts.network, parts.rng, backend_context),
         earlier if isinstance(earlier, Clusters) else None,
     )
     return Generation(version, snapshot, engine, clusters, on_unused=clusters.close)
@@ -381,11 +382,3 @@ async def _write_stdout(data: bytes) -> None:
             left = left[os.write(sys.stdout.fileno(), left) :]
 
     await trio.to_thread.run_sync(write, abandon_on_cancel=True)
-
-
-@cache
-def _default_tls_context() -> ssl.SSLContext:
-    """Return the context of all TLS backends: system CA bundle, TLS 1.2 or newer."""
-    context = ssl.create_default_context()
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    return context

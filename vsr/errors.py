@@ -12,6 +12,7 @@ VsrError
 |-- UpstreamFailure                       the routed call failed: answered by a local reply
 |   |-- NoHealthyEndpoint, UpstreamOverflow
 |   |-- UpstreamConnectFailure, UpstreamReset, UpstreamProtocolError
+|   |-- EgressRefused
 |   `-- DeadlineExceeded
 `-- ConfigRejected                        the document is refused, with every problem
 
@@ -260,6 +261,21 @@ class UpstreamConnectFailure(UpstreamFailure):
         text = "connection timeout" if timed_out else "remote connection failure"
         suffix = f", transport failure reason: {detail}" if detail else ""
         super().__init__(_RESET + text + suffix)
+
+
+class EgressRefused(UpstreamFailure):
+    """The endpoint has no address that the configuration lets us connect to; nothing was sent.
+
+    Ours. In all else it counts as a connection that could not be set up.
+    """
+
+    code = "egress_refused"
+    flag = "UF"
+
+    def __init__(self) -> None:
+        super().__init__(
+            _RESET + "remote connection failure, transport failure reason: egress refused"
+        )
 
 
 class UpstreamReset(UpstreamFailure):

@@ -374,4 +374,4 @@ async def test_answer_is_let_go_when_nobody_can_say_whether_to_repeat_it(
         )
 
     assert cluster.state.gate.breaker.active == cluster.state.slots.taken == 0
-    assert cluster.pool.in_use == 0
+    assert sum(host.pool.in_use for host in cluster.state.hosts) == 0

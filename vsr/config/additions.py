@@ -9,7 +9,9 @@ from collections.abc import Mapping
 ADDED_DEFINITIONS = frozenset(
     {
         "AlgorithmBudget",
+        "BackendRefTls",
         "DecisionReliability",
+        "EgressPolicy",
         "FallbackOverride",
         "LastResort",
         "ListenerIdentity",
@@ -26,6 +28,9 @@ ADDED_KEYS: Mapping[str, frozenset[str]] = {
         "": "setup",
         # The budget is the reference's; graphs are ours.
         "AlgorithmConfig": "budget graph params",
+        # Ours.
+        "CanonicalBackendRef": "tls",
+        "CanonicalRouterGlobal": "egress",
         # Ours, like `reliability` of recipes.
         "CanonicalEntrypoint": "reliability",
         "CanonicalRecipeRouting": "graphs reliability",

@@ -31,8 +31,13 @@ class Address:
         return is_ip(self.host)
 
 
-def parse_address(text: str, *, scheme: str = "http") -> Address:
-    """Return the parts of `host[:port][/prefix]`, or of a URL; `scheme` is for the former.
+def parse_address(text: str, *, scheme: str = "http", has_server_name: bool = False) -> Address:
+    """Return the parts of `host[:port][/prefix]`, or of a URL.
+
+    Args:
+        text: the address.
+        scheme: if `text` has none.
+        has_server_name: whether certificates are checked against another name than the host.
 
     Raises:
         ValueError: it is no such address; the text says why and quotes nothing.
@@ -51,8 +56,10 @@ def parse_address(text: str, *, scheme: str = "http") -> Address:
         raise ValueError("the path holds characters that need percent-encoding")
     host, port = _split_port(authority)
     _check_host(host)
-    if scheme == "https" and (is_ip(host) or host.endswith(".")):
-        raise ValueError("https needs a DNS name, since certificates are checked against it")
+    if scheme == "https" and not has_server_name and (is_ip(host) or host.endswith(".")):
+        raise ValueError(
+            "https needs a DNS name or tls.server_name: certificates are checked against it"
+        )
     return Address(scheme, host, DEFAULT_PORTS[scheme] if port is None else port, base_path)
 
 

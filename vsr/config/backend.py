@@ -100,7 +100,8 @@ def _address(ref: BackendRef, provider: Provider) -> Address:
     if scheme not in DEFAULT_PORTS:
         # The check of `protocol` says so; the rest of the address can still be looked at.
         scheme = "http"
-    address = parse_address(text, scheme=scheme)
+    has_server_name = ref.tls is not None and bool(ref.tls.server_name)
+    address = parse_address(text, scheme=scheme, has_server_name=has_server_name)
     if ref.protocol is not None and address.scheme != scheme:
         raise ValueError("its scheme and `protocol` disagree")
     return address

@@ -57,6 +57,7 @@ NOT_SERVED_VALUES: Mapping[str, frozenset[str]] = {
 STANDALONE_ONLY: Mapping[str, frozenset[str]] = {
     cls: frozenset(keys.split())
     for cls, keys in {
+        "BackendRef": "tls",
         "DecisionReliability": """
             first_byte_timeout idle_timeout retry_after_max retry_back_off_base
             retry_back_off_max""",
@@ -64,6 +65,7 @@ STANDALONE_ONLY: Mapping[str, frozenset[str]] = {
         "Reliability": """
             first_byte_timeout max_connections max_pending max_requests max_retries replay_bytes
             retry_evidence""",
+        "RouterSettings": "egress",
     }.items()
 }
 """By class, keys that an Envoy in front does not honour."""

@@ -3,6 +3,7 @@
 import attrs
 
 from vsr.config.environment import Expanded
+from vsr.config.files import DocumentFiles
 from vsr.config.position import LineIndex, Path, dotted
 from vsr.errors import ConfigRejected, Problem
 
@@ -17,6 +18,8 @@ class Report:
 
     file: str
     lines: LineIndex = attrs.field(factory=LineIndex)
+    files: DocumentFiles = attrs.field(factory=DocumentFiles)
+    """What the document names beside itself."""
     # Sets, and a dict for its order: a hostile document may have a hundred thousand faults.
     _problems: dict[Problem, None] = attrs.field(factory=dict, init=False)
     _warnings: dict[Problem, None] = attrs.field(factory=dict, init=False)

@@ -1,5 +1,7 @@
 """The effective document as YAML, without its secrets."""
 
+from itertools import zip_longest
+
 import attrs
 import yaml
 
@@ -8,6 +10,7 @@ from vsr.config.document.kinds import key_of
 from vsr.config.document.root import Document
 from vsr.config.environment import Expanded
 from vsr.config.position import LineIndex, Path, Value
+from vsr.config.secret_files import file_reference
 from vsr.config.yaml_schema import CoreDumper
 
 REDACTED = "<redacted>"
@@ -16,8 +19,8 @@ REDACTED = "<redacted>"
 def render(document: Document, lines: LineIndex) -> str:
     """Return `document` with its defaults filled in.
 
-    Secrets are replaced, and what came from the environment stands as the reference that was
-    written; `lines` knows what was written.
+    Secrets are replaced, those in files by the reference to the file, and what came from the
+    environment stands as the reference that was written; `lines` knows what was written.
     """
     if document.listeners is None:
         document = attrs.evolve(document, listeners=DEFAULT_LISTENERS)
@@ -52,13 +55,22 @@ def _plain_object(
         # An empty collection or object of defaults tells nothing, unless its author wrote it.
         if plain is None or (plain in ({}, []) and not lines.has((*path, key))):
             continue
-        result[key] = _redact(plain) if field.metadata.get("secret") else plain
+        if field.metadata.get("secret"):
+            plain = _redact(plain, lines.value((*path, key)))
+        result[key] = plain
     return result
 
 
-def _redact(value: Value) -> Value:
+def _redact(value: Value, written: Value) -> Value:
+    """Return `value` without its secrets; a file that one comes from is still named."""
     if isinstance(value, dict):
-        return dict.fromkeys(value, REDACTED)
+        known = written if isinstance(written, dict) else {}
+        return {key: _redacted(known.get(key)) for key in value}
     if isinstance(value, list):
-        return [REDACTED for _ in value]
-    return REDACTED
+        items = written if isinstance(written, list) else []
+        return [_redacted(item) for item, _ in zip_longest(items, value)]
+    return _redacted(written)
+
+
+def _redacted(written: Value) -> str:
+    return file_reference(written) or REDACTED

@@ -9,6 +9,7 @@ import attrs
 
 from vsr.config.compile.snapshot import compile_snapshot
 from vsr.config.document.root import Document
+from vsr.config.files import DocumentFiles
 from vsr.config.load import MAX_DOCUMENT_BYTES, Loaded, load
 from vsr.config.report import Report
 from vsr.config.serving import Gateway, check_serving
@@ -53,7 +54,7 @@ def check_file(path: Path, environ: Mapping[str, str]) -> Checked:
     Raises:
         ConfigRejected: with every problem that any stage found.
     """
-    report = Report(str(path))
+    report = Report(str(path), files=DocumentFiles(path.parent))
     return check_bytes(_read(path, report), environ, report)
 
 
@@ -64,7 +65,13 @@ def check_bytes(
     *,
     gateway: Gateway = Gateway.STANDALONE,
 ) -> Checked:
-    """Return the document in `data` in every form; `report` names the file it came from.
+    """Return the document in `data` in every form.
+
+    Args:
+        data: the document.
+        environ: resolves references and `api_key_env`.
+        report: names the file it came from, and has the folder of those that it names.
+        gateway: the mode it is to be served in.
 
     Raises:
         ConfigRejected: it is faulty, or this version can't serve it in this mode.
@@ -79,7 +86,12 @@ def _check(data: bytes, environ: Mapping[str, str], report: Report, gateway: Gat
     check_serving(valid.document, environ, report, gateway=gateway)
     if report.has_problems():
         raise report.rejection()
-    snapshot = compile_snapshot(valid.document, sha256=valid.loaded.sha256, environ=environ)
+    snapshot = compile_snapshot(
+        valid.document,
+        sha256=valid.loaded.sha256,
+        environ=environ,
+        files=report.files.contents,
+    )
     return Checked(valid.loaded, valid.document, report.warnings(), snapshot=snapshot)
 
 
@@ -89,7 +101,7 @@ def load_document(path: Path, environ: Mapping[str, str]) -> ValidDocument:
     Raises:
         ConfigRejected: with every fault.
     """
-    report = Report(str(path))
+    report = Report(str(path), files=DocumentFiles(path.parent))
     return read_bytes(_read(path, report), environ, report)
 
 

@@ -20,6 +20,7 @@ from vsr.config.moved_keys import ALIASES, MOVED, REMOVED
 from vsr.config.position import Path, Value
 from vsr.config.report import Report
 from vsr.config.scalars import SCALARS, Reader, marked_reader, read_str, words_reader, wrong_type
+from vsr.config.secret_files import read_secrets
 
 
 class _Build(Protocol):
@@ -68,8 +69,18 @@ def _base_reader(kind: object) -> Reader:
 def _readers_of(cls: type[attrs.AttrsInstance]) -> Mapping[str, tuple[str, Reader]]:
     """Return field name and reader by key."""
     hints = get_type_hints(cls, include_extras=True)
-    names = [field.name for field in attrs.fields(cls)]
-    return {key_of(name): (name, _reader_of(hints[name])) for name in names}
+    readers = {field.name: _reader_of(hints[field.name]) for field in attrs.fields(cls)}
+    for field in attrs.fields(cls):
+        if "secret" in field.metadata:
+            readers[field.name] = _secret_reader(readers[field.name])
+    return {key_of(name): (name, reader) for name, reader in readers.items()}
+
+
+def _secret_reader(base: Reader) -> Reader:
+    def read(value: Value, path: Path, report: Report) -> object:
+        return read_secrets(base(value, path, report), path, report)
+
+    return read
 
 
 def _class_reader(cls: type[attrs.AttrsInstance]) -> Reader:

@@ -7,12 +7,13 @@ system calls and a checkpoint per wake-up, and it shows a peer that leaves while
 import errno
 import select
 import socket
+from collections.abc import Callable
 
 import trio
 
 from vsr.network.epoll_connection import EpollConnection, Watched
 from vsr.network.epoll_listener import EpollListener
-from vsr.network.port import ConnectFailed, HostNotFound
+from vsr.network.port import ConnectFailed, HostNotFound, NothingAllowed
 from vsr.network.timers import LazyTimers
 
 _BATCH_EVENTS = 256
@@ -50,13 +51,24 @@ class EpollNetwork:
                 if target is not None:
                     target.on_events(events)
 
-    async def connect(self, host: str, port: int, *, ipv4_only: bool = False) -> EpollConnection:
+    async def connect(
+        self,
+        host: str,
+        port: int,
+        *,
+        ipv4_only: bool = False,
+        allows: Callable[[str], bool] | None = None,
+    ) -> EpollConnection:
         """Open a connection; addresses are tried in the resolver's order."""
         family = socket.AF_INET if ipv4_only and ":" not in host else socket.AF_UNSPEC
         try:
             found = await trio.socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)
         except (OSError, UnicodeError):  # the latter: a name that no DNS label can hold
             raise HostNotFound from None
+        if allows is not None:
+            found = [each for each in found if allows(str(each[4][0]))]
+            if not found:
+                raise NothingAllowed
         failure = ConnectFailed()
         for address_family, kind, protocol, _, address in found:
             try:

@@ -5,8 +5,9 @@ kernel's buffers would. Each host and port is free, listening, refusing, silent 
 """
 
 import errno
+import ipaddress
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from math import inf
 
@@ -14,8 +15,16 @@ import outcome
 import trio
 
 from vsr.network.inbox import Inbox
-from vsr.network.port import READ_SIZE_BYTES, ConnectFailed, ConnectionBroken, HostNotFound
+from vsr.network.port import (
+    READ_SIZE_BYTES,
+    ConnectFailed,
+    ConnectionBroken,
+    HostNotFound,
+    NothingAllowed,
+)
 from vsr.network.timers import LazyTimers
+
+_THIS_HOST = "127.0.0.1"
 
 
 class Fault(StrEnum):
@@ -33,6 +42,9 @@ class MemoryNetwork:
         self.open_connections = 0
         self.faults: dict[str, Fault] = {}
         """Host name to the fault that connecting to it meets."""
+        self.addresses: dict[str, Callable[[], Sequence[str]]] = {}
+        """Host to what looking it up finds at the time; where it is missing, IP literals are their
+        own address and names that of this host."""
         self._listeners: dict[int, MemoryListener] = {}
         self._next_port = 49_152
 
@@ -41,13 +53,22 @@ class MemoryNetwork:
         task_status.started()
         await self.timers.run()
 
-    async def connect(self, host: str, port: int, *, ipv4_only: bool = False) -> "MemoryConnection":
+    async def connect(
+        self,
+        host: str,
+        port: int,
+        *,
+        ipv4_only: bool = False,
+        allows: Callable[[str], bool] | None = None,
+    ) -> "MemoryConnection":
         """Open a connection to whoever listens on `port`, whatever the host."""
         del ipv4_only
         await trio.lowlevel.checkpoint()
         fault = self.faults.get(host)
         if fault is Fault.UNKNOWN_HOST:
             raise HostNotFound
+        if allows is not None and not any(map(allows, self._resolved(host))):
+            raise NothingAllowed
         if fault is Fault.SILENT:
             await trio.sleep_forever()
         listener = self._listeners.get(port)
@@ -70,6 +91,15 @@ class MemoryNetwork:
         self._listeners[port] = MemoryListener(self, port)
         return self._listeners[port]
 
+    def _resolved(self, host: str) -> Sequence[str]:
+        look_up = self.addresses.get(host)
+        if look_up is not None:
+            return look_up()
+        try:
+            return (str(ipaddress.ip_address(host)),)
+        except ValueError:
+            return (_THIS_HOST,)
+
     def forget(self, port: int) -> None:
         """Let connections to `port` be refused from now on."""
         self._listeners.pop(port, None)
@@ -84,7 +114,7 @@ class MemoryConnection:
         self._far: MemoryConnection | None = None
         self._writer: trio.lowlevel.Task | None = None
         self._closed = False
-        self.peer = "127.0.0.1"
+        self.peer = _THIS_HOST
         network.open_connections += 1
 
     def join(self, far: "MemoryConnection") -> None:

@@ -39,6 +39,10 @@ class HostNotFound(ConnectFailed):
     """The host name did not resolve."""
 
 
+class NothingAllowed(ConnectFailed):
+    """The host has addresses, but the caller allows none of them; nothing was connected to."""
+
+
 class TlsFailed(ConnectFailed):
     """The TLS handshake failed; `reason` is OpenSSL's word for it."""
 
@@ -153,11 +157,27 @@ class Listener(Protocol):
 class Network(Protocol):
     """Where connections come from."""
 
-    async def connect(self, host: str, port: int, *, ipv4_only: bool = False) -> Connection:
+    async def connect(
+        self,
+        host: str,
+        port: int,
+        *,
+        ipv4_only: bool = False,
+        allows: Callable[[str], bool] | None = None,
+    ) -> Connection:
         """Open a connection to a DNS name or IP literal; the caller limits the time.
+
+        The name is resolved once: what is connected to is an address that `allows` was asked about.
+
+        Args:
+            host: without brackets.
+            port: at each of its addresses.
+            ipv4_only: leave out its IPv6 addresses.
+            allows: whether an IP address may be connected to; None allows all.
 
         Raises:
             HostNotFound: the name has no address.
+            NothingAllowed: it has addresses, but none that is allowed.
             ConnectFailed: no address accepted.
         """
         ...

@@ -4,6 +4,8 @@ from enum import StrEnum
 
 import attrs
 
+from vsr.resources.backend_tls import SYSTEM_TLS, BackendTls
+from vsr.resources.egress import Egress
 from vsr.resources.reasoning import ReasoningFamily, ReasoningTransport
 from vsr.resources.reliability import (
     BreakerLimits,
@@ -46,6 +48,10 @@ class Endpoint:
     port: int
     tls: bool = False
     weight: int = 1
+    tls_settings: BackendTls = SYSTEM_TLS
+    """Of its connections, if `tls`."""
+    server_name: str = attrs.field()
+    """DNS name or IP address that its certificate must have."""
     authority: str = attrs.field(init=False)
     """The `Host` value: brackets for IPv6, the port unless it is the scheme's own."""
     authority_bytes: bytes = attrs.field(init=False, repr=False)
@@ -53,6 +59,10 @@ class Endpoint:
     """`host:port` as configured."""
 
     host_port: tuple[str, int] = attrs.field(init=False, repr=False)
+
+    @server_name.default
+    def _server_name(self) -> str:
+        return self.host
 
     @authority.default
     def _authority(self) -> str:
@@ -105,6 +115,8 @@ class Cluster:
     """Header line that authenticates us to the backend."""
     connect_timeout_s: float = 10.0
     """TCP and TLS together. Source: the reference's cluster connect timeout."""
+    egress: Egress | None = None
+    """Which addresses its endpoints may be at; None: any."""
     calls: CallPolicy = attrs.field(factory=CallPolicy)
     """Timeouts and retries of its calls, unless a layer above changes them."""
     replay_bytes: int = 4_194_304

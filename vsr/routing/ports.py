@@ -80,7 +80,8 @@ class Dialer(Protocol):
         """Connect to `endpoint`.
 
         Raises:
-            UpstreamConnectFailure, NoHealthyEndpoint: no connection, nothing was sent.
+            UpstreamConnectFailure, NoHealthyEndpoint, EgressRefused: no connection, nothing was
+                sent.
         """
         ...
 

@@ -77,7 +77,7 @@ async def try_host(
     Raises:
         UpstreamFailure: no response head came.
     """
-    pool, endpoint, pooled = cluster.pool, host.endpoint, None
+    pool, endpoint, pooled = host.pool, host.endpoint, None
     try:
         pooled = pool.take_idle(endpoint) or await pool.dial(endpoint)
         if rest := _write(pooled, request, endpoint):

@@ -11,6 +11,7 @@ from vsr.deadline import Deadline
 from vsr.errors import (
     STOP_RETRYING,
     DeadlineExceeded,
+    EgressRefused,
     NoHealthyEndpoint,
     UpstreamFailure,
     UpstreamOverflow,
@@ -29,7 +30,7 @@ from vsr.upstream.policy.host import Host
 from vsr.upstream.policy.outcome import AttemptOutcome, FailureKind, TimeoutStage
 from vsr.upstream.policy.outlier import observed_status
 from vsr.upstream.policy.retry import RetryState
-from vsr.upstream.pool import Pool, PooledConnection
+from vsr.upstream.pool import PooledConnection
 from vsr.upstream.response import Response
 from vsr.upstream.wire import Wire
 
@@ -43,7 +44,6 @@ class RuntimeCluster:
     """Implements `routing.ports.UpstreamCluster`; every change is one synchronous step."""
 
     cluster: Cluster
-    pool: Pool
     wire: Wire
     state: ClusterState
     rng: random.Random
@@ -151,7 +151,9 @@ class RuntimeCluster:
     def attempt_failed(self, host: Host, attempt: Attempt, pooled: PooledConnection | None) -> None:
         """Take in the end of an attempt that got no response head, and drop its connection."""
         if pooled is not None:
-            self.pool.drop(pooled)
+            host.pool.drop(pooled)
+        elif attempt.error == EgressRefused.code:
+            host.stats.egress_refusals += 1
         now = attempt.ended_at or attempt.started_at
         outcome = failure_of(attempt)
         if outcome.is_known_zero:

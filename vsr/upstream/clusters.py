@@ -9,6 +9,7 @@ import trio
 
 from vsr.errors import NoHealthyEndpoint
 from vsr.network.port import Network
+from vsr.resources.backend_tls import BackendTls
 from vsr.resources.cluster import Cluster
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.effect import ImmediateResponse
@@ -17,8 +18,9 @@ from vsr.routing.ports import Journal, Served
 from vsr.upstream.chain import Breakers, Chain
 from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.cluster_state import ClusterState, new_state
-from vsr.upstream.dialer import DomainDialer, SecurityDomain
+from vsr.upstream.dialer import SecurityDomain
 from vsr.upstream.pool import Pool
+from vsr.upstream.pools import PoolMaker
 from vsr.upstream.upkeep import keep_up
 from vsr.upstream.wire import Wire
 
@@ -29,11 +31,12 @@ class Surroundings:
 
     network: Network
     rng: random.Random
-    tls_context: Callable[[], ssl.SSLContext]
+    tls_context: Callable[[BackendTls], ssl.SSLContext]
+    """Makes the context of TLS settings; asked once for all pools that have the same."""
 
 
 class Clusters:
-    """Implements `routing.ports.Upstream`; pools are shared by clusters of one security domain."""
+    """Implements `routing.ports.Upstream`; pools are shared by endpoints of one security domain."""
 
     def __init__(
         self, snapshot: Snapshot, surroundings: Surroundings, previous: "Clusters | None" = None
@@ -46,29 +49,34 @@ class Clusters:
             previous: what has been served so far. A cluster that is unchanged goes on with its
                 state, and a security domain that is still used with its pool. Both are shared
                 with `previous`, which goes on as it is should these clusters never serve.
+
+        Raises:
+            ConfigRejected: TLS settings cannot be used; `previous` is left as it is.
         """
-        self._surroundings = surroundings
         inherited = {} if previous is None else previous.states
-        domains = {cluster.name: SecurityDomain.of(cluster) for cluster in snapshot.clusters}
-        shared: dict[SecurityDomain, Pool] = {} if previous is None else previous.pools
-        self.pools: dict[SecurityDomain, Pool] = {
-            each: shared[each] for each in domains.values() if each in shared
-        }
+        maker = PoolMaker(
+            surroundings.network,
+            surroundings.tls_context,
+            {} if previous is None else previous.pools,
+            {} if previous is None else previous.contexts,
+        )
+        self.pools: Mapping[SecurityDomain, Pool] = maker.pools
         """By what their connections have in common."""
+        self.contexts: Mapping[BackendTls, ssl.SSLContext] = maker.contexts
+        """Of the TLS settings in use."""
         self._by_name: Mapping[bytes, RuntimeCluster] = {
             cluster.name.encode(): RuntimeCluster(
                 cluster,
-                self._pool_for(domains[cluster.name]),
                 Wire.of(cluster, snapshot),
-                inherited.get(cluster) or new_state(cluster, surroundings.rng),
+                maker.provide(
+                    cluster, inherited.get(cluster) or new_state(cluster, surroundings.rng)
+                ),
                 surroundings.rng,
             )
             for cluster in snapshot.clusters
         }
         self._default = next(iter(self._by_name.values()), None)
-        for pool in self.pools.values():
-            clusters = (each.cluster for each in self if each.pool is pool)
-            pool.join(self, {end.host_port for each in clusters for end in each.endpoints})
+        self._join_pools()
         self.breakers: Breakers = {} if previous is None else previous.breakers
 
     @property
@@ -131,10 +139,10 @@ class Clusters:
         for pool in self.pools.values():
             pool.leave(self)
 
-    def _pool_for(self, domain: SecurityDomain) -> Pool:
-        pool = self.pools.get(domain)
-        if pool is None:
-            around = self._surroundings
-            pool = Pool(DomainDialer(domain, around.network, around.tls_context))
-            self.pools[domain] = pool
-        return pool
+    def _join_pools(self) -> None:
+        wanted: dict[Pool, set[tuple[str, int]]] = {pool: set() for pool in self.pools.values()}
+        for cluster in self:
+            for host in cluster.state.hosts:
+                wanted[host.pool].add(host.endpoint.host_port)
+        for pool, host_ports in wanted.items():
+            pool.join(self, host_ports)

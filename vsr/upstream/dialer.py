@@ -1,44 +1,53 @@
 """Opens backend connections of one security domain."""
 
 import ssl
-from collections.abc import Callable
+from functools import partial
 
 import attrs
 import trio
 
-from vsr.errors import NoHealthyEndpoint, UpstreamConnectFailure
+from vsr.errors import EgressRefused, NoHealthyEndpoint, UpstreamConnectFailure
 from vsr.network.port import (
     ConnectFailed,
     Connection,
     HostNotFound,
     Network,
     NetworkError,
+    NothingAllowed,
     TlsFailed,
 )
 from vsr.network.tls import start_client_tls
+from vsr.resources.backend_tls import BackendTls
 from vsr.resources.cluster import Cluster, Endpoint
+from vsr.resources.egress import Egress
 
 
 @attrs.frozen
 class SecurityDomain:
-    """What connections must have in common to be shared between clusters."""
+    """What connections must have in common to be shared between endpoints."""
 
-    server_name: str | None
-    """TLS server name; None for cleartext."""
+    tls: BackendTls | None
+    """None for cleartext."""
+    server_name: str
+    """Name that the certificate must have; empty for cleartext."""
     connect_timeout_s: float
     ipv4_only: bool
+    egress: Egress | None
+    """None allows every address."""
 
     @classmethod
-    def of(cls, cluster: Cluster) -> "SecurityDomain":
-        """Return the domain of `cluster`; its first endpoint names the certificate.
+    def of(cls, cluster: Cluster, endpoint: Endpoint) -> "SecurityDomain":
+        """Return the domain of an endpoint of `cluster`.
 
         Source: the reference's upstream layer, which resolves IPv4 alone for a single DNS name.
+        That every endpoint has a name and settings of its own is ours.
         """
-        first = cluster.endpoints[0] if cluster.endpoints else None
         return cls(
-            server_name=first.host if first is not None and first.tls else None,
+            tls=endpoint.tls_settings if endpoint.tls else None,
+            server_name=endpoint.server_name if endpoint.tls else "",
             connect_timeout_s=cluster.connect_timeout_s,
             ipv4_only=len(cluster.endpoints) == 1,
+            egress=cluster.egress,
         )
 
 
@@ -48,8 +57,8 @@ class DomainDialer:
 
     domain: SecurityDomain
     network: Network
-    tls_context: Callable[[], ssl.SSLContext]
-    """Asked once per TLS connection; hands out one shared context."""
+    context: ssl.SSLContext | None
+    """Made of the domain's TLS settings; None exactly for cleartext."""
 
     async def dial(self, endpoint: Endpoint) -> Connection:
         """Connect to `endpoint`, TLS handshake included, within the connect timeout."""
@@ -58,6 +67,8 @@ class DomainDialer:
                 return await self._dial(endpoint)
             except HostNotFound:
                 raise NoHealthyEndpoint from None
+            except NothingAllowed:
+                raise EgressRefused from None
             except TlsFailed as error:
                 raise UpstreamConnectFailure(f"TLS_error:|{error.reason}:TLS_error_end") from None
             except ConnectFailed as error:
@@ -67,13 +78,16 @@ class DomainDialer:
         raise UpstreamConnectFailure(timed_out=True)
 
     async def _dial(self, endpoint: Endpoint) -> Connection:
+        domain, host, port = self.domain, endpoint.host, endpoint.port
+        allows = None if domain.egress is None else partial(domain.egress.allows, host, port)
         connection = await self.network.connect(
-            endpoint.host, endpoint.port, ipv4_only=self.domain.ipv4_only
+            host, port, ipv4_only=domain.ipv4_only, allows=allows
         )
-        if self.domain.server_name is None:
+        if domain.tls is None:
             return connection
+        assert self.context is not None  # noqa: S101  # see there
         try:
-            return await start_client_tls(connection, self.tls_context(), self.domain.server_name)
+            return await start_client_tls(connection, self.context, domain.server_name)
         except BaseException:
             connection.close()
             raise

@@ -56,6 +56,12 @@ def cluster_metrics(clusters: Iterable[RuntimeCluster]) -> Iterator[Metric]:
     yield _counter("requests", "Calls by how they ended.", ("cluster", "outcome"), _requests(named))
     yield _counter("attempts", "Attempts by how they ended.", of_attempt, _attempts(named))
     yield _durations(named)
+    yield _counter(
+        "egress_refused",
+        "Connections that the egress policy allowed no address for.",
+        of_host,
+        _per_host(named, _egress_refused),
+    )
     yield _gauge("active_requests", "Attempts under way.", of_host, _per_host(named, _active))
     yield _counter("streams", "Response bodies by how they ended.", of_attempt, _streams(named))
     yield _one_label("retries", "Attempts that were repeated.", "outcome", named, _retries)
@@ -171,6 +177,10 @@ def _per_host(named: _Named, value_of: Callable[[Host], float]) -> Iterator[_Sam
 
 def _active(host: Host) -> float:
     return float(host.active)
+
+
+def _egress_refused(host: Host) -> float:
+    return float(host.stats.egress_refusals)
 
 
 def _well(host: Host) -> float:

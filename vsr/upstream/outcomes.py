@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from vsr.errors import (
     DeadlineExceeded,
+    EgressRefused,
     NoHealthyEndpoint,
     UpstreamConnectFailure,
     UpstreamFailure,
@@ -19,6 +20,7 @@ _RATELIMITED = b"x-envoy-ratelimited"
 _RETRY_AFTER = b"retry-after"
 _KINDS: Mapping[str, FailureKind] = {
     DeadlineExceeded.code: FailureKind.TIMEOUT,
+    EgressRefused.code: FailureKind.CONNECT_FAILURE,
     NoHealthyEndpoint.code: FailureKind.NO_HEALTHY_UPSTREAM,
     REFUSED_STREAM: FailureKind.REFUSED_STREAM,
     UpstreamConnectFailure.code: FailureKind.CONNECT_FAILURE,

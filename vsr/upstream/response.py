@@ -16,16 +16,11 @@ from vsr.network.port import NetworkError, ReceiveTimedOut
 from vsr.routing.outcome import Attempt, TransportFact
 from vsr.upstream.policy.host import Host
 from vsr.upstream.policy.outcome import TimeoutStage
-from vsr.upstream.pool import Pool, PooledConnection
+from vsr.upstream.pool import PooledConnection
 
 
 class AttemptOwner(Protocol):
     """The cluster that an attempt is one of; told of its end exactly once."""
-
-    @property
-    def pool(self) -> Pool:
-        """Return where its connections come from."""
-        ...
 
     @property
     def now(self) -> Callable[[], float]:
@@ -133,19 +128,19 @@ class Response(msgspec.Struct, eq=False, gc=False):
         if self._is_closed:
             return
         self._is_closed = True
-        owner, pooled = self._owner, self._pooled
+        owner, host, pooled = self._owner, self._host, self._pooled
         attempt = self.attempt
         if pooled.http.is_complete:
             attempt.fact = TransportFact.BODY_RECEIVED
         attempt.ended_at = owner.now()
         if pooled.is_reusable:
-            owner.pool.release(pooled)
+            host.pool.release(pooled)
         else:
-            owner.pool.drop(pooled)
+            host.pool.drop(pooled)
         if attempt.error:
-            owner.attempt_ended(self._host)
+            owner.attempt_ended(host)
         else:
-            owner.body_ended(self._host, is_complete=pooled.http.is_complete)
+            owner.body_ended(host, is_complete=pooled.http.is_complete)
 
     def _broken_body(self, error: NetworkError | FramingError) -> UpstreamFailure:
         """Say in the attempt, and to the cluster, that the body broke; return what to raise."""

@@ -6,7 +6,7 @@ from contextlib import suppress
 import attrs
 import trio
 
-from vsr.errors import UpstreamFailure
+from vsr.errors import EgressRefused, UpstreamFailure
 from vsr.resources.reliability import HealthCheck
 from vsr.routing.outcome import Attempt
 from vsr.upstream.attempt import Limits, WireRequest, try_host
@@ -14,7 +14,7 @@ from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.policy.health import CheckResult, HealthState, check_result
 from vsr.upstream.policy.host import Host
 from vsr.upstream.policy.outlier import OutlierDetector
-from vsr.upstream.pool import Pool, PooledConnection
+from vsr.upstream.pool import PooledConnection
 from vsr.upstream.response import Response
 
 _USER_AGENT = (b"user-agent", b"vllm-semantic-router/health-check")
@@ -47,7 +47,7 @@ async def _check_forever(cluster: RuntimeCluster, check: HealthCheck, health: He
     while True:
         now = trio.current_time()
         await trio.sleep_until(health.next_at(now, has_traffic=state.has_traffic))
-        result = check_result(await _ask(cluster.pool, check, health.host))
+        result = check_result(await _ask(check, health.host))
         now = trio.current_time()
         has_changed = health.record(result, now)
         if result is CheckResult.SUCCESS and state.outliers is not None:
@@ -59,13 +59,13 @@ async def _check_forever(cluster: RuntimeCluster, check: HealthCheck, health: He
             cluster.warmed.set()
 
 
-async def _ask(pool: Pool, check: HealthCheck, host: Host) -> int | None:
+async def _ask(check: HealthCheck, host: Host) -> int | None:
     """Ask an endpoint for its health; return its status, None if it does not answer."""
     request = WireRequest(b"GET", check.path.encode(), [_USER_AGENT], b"")
     attempt = Attempt("", host.endpoint.name, host.endpoint.address, trio.current_time())
     with trio.move_on_after(check.timeout_s), suppress(UpstreamFailure):
         response = await try_host(
-            request, _Checker(pool), host, attempt, Limits(), idle_s=check.timeout_s
+            request, _CHECKER, host, attempt, Limits(), idle_s=check.timeout_s
         )
         try:
             await _drain(response)
@@ -86,7 +86,6 @@ async def _drain(response: Response) -> None:
 class _Checker:
     """Owner of the attempts of checks, which count for nothing but health."""
 
-    pool: Pool
     now: Callable[[], float] = trio.current_time
 
     def head_arrived(self, host: Host, attempt: Attempt, status: int) -> None:
@@ -94,9 +93,10 @@ class _Checker:
 
     def attempt_failed(self, host: Host, attempt: Attempt, pooled: PooledConnection | None) -> None:
         """Drop the connection."""
-        del host, attempt
         if pooled is not None:
-            self.pool.drop(pooled)
+            host.pool.drop(pooled)
+        elif attempt.error == EgressRefused.code:
+            host.stats.egress_refusals += 1
 
     def body_failed(self, host: Host, attempt: Attempt) -> None:
         """Do nothing."""
@@ -106,3 +106,6 @@ class _Checker:
 
     def attempt_ended(self, host: Host) -> None:
         """Do nothing."""
+
+
+_CHECKER = _Checker()

@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+import attrs
+
 from vsr.config.backend import Backend, backend_name, resolve_backend, wire_protocol
+from vsr.config.compile.backend_tls import backend_tls
 from vsr.config.compile.credentials import CredentialChain, credential_chain
 from vsr.config.compile.reliability import (
     breaker_limits,
@@ -16,41 +19,55 @@ from vsr.config.document.model_cards import ModelCard
 from vsr.config.document.providers import BackendRef, ProviderModel
 from vsr.config.document.providers import Pricing as AuthoredPricing
 from vsr.config.document.root import Document
+from vsr.config.egress import egress_of
 from vsr.config.providers import REASONING_TRANSPORTS
 from vsr.config.quantities import parse_duration_s
 from vsr.config.reasoning import family_of
 from vsr.resources.cluster import ApiFormat, Cluster, Endpoint, Pricing
+from vsr.resources.egress import Egress
 from vsr.resources.reasoning import ReasoningTransport
 
 
-def compile_clusters(document: Document, environ: Mapping[str, str]) -> tuple[Cluster, ...]:
+def compile_clusters(
+    document: Document, environ: Mapping[str, str], files: Mapping[str, bytes]
+) -> tuple[Cluster, ...]:
     """Return a cluster for every model that has backends, in authored order."""
     cards = {card.name: card for card in document.routing.modelCards}
-    chain = credential_chain(document)
+    shared = _Shared(credential_chain(document), environ, files, egress_of(document))
     return tuple(
-        _cluster(model, cards.get(model.name, ModelCard()), chain, environ)
+        _cluster(model, cards.get(model.name, ModelCard()), shared)
         for model in document.providers.models
         if model.backend_refs
     )
 
 
-def _cluster(
-    model: ProviderModel, card: ModelCard, chain: CredentialChain, environ: Mapping[str, str]
-) -> Cluster:
+@attrs.frozen
+class _Shared:
+    """What all clusters are compiled with."""
+
+    chain: CredentialChain
+    environ: Mapping[str, str]
+    files: Mapping[str, bytes]
+    egress: Egress | None
+
+
+def _cluster(model: ProviderModel, card: ModelCard, shared: _Shared) -> Cluster:
     protocol = wire_protocol(model)
     backends = [resolve_backend(ref, protocol) for ref in model.backend_refs]
     # All backends of a model are alike but for their address and weight.
     first = backends[0]
     reliability = model.reliability
-    credential = chain.credential(first, _key(first, environ))
+    chain = shared.chain
+    credential = chain.credential(first, _key(first, shared.environ))
     return Cluster(
         name=model.name,
-        endpoints=_endpoints(model.backend_refs, backends),
+        endpoints=_endpoints(model.backend_refs, backends, shared.files),
         upstream_model=_upstream_model(model, first.provider),
         chat_path=first.path,
         base_path=first.address.base_path,
         route_headers=tuple((name.encode(), value.encode()) for name, value in first.headers),
         credential=credential,
+        egress=shared.egress,
         connect_timeout_s=parse_duration_s(reliability.connect_timeout),
         calls=call_policy(reliability),
         replay_bytes=reliability.replay_bytes,
@@ -74,7 +91,9 @@ def _cluster(
     )
 
 
-def _endpoints(refs: Sequence[BackendRef], backends: Sequence[Backend]) -> tuple[Endpoint, ...]:
+def _endpoints(
+    refs: Sequence[BackendRef], backends: Sequence[Backend], files: Mapping[str, bytes]
+) -> tuple[Endpoint, ...]:
     return tuple(
         Endpoint(
             name=backend_name(ref, at),
@@ -82,6 +101,8 @@ def _endpoints(refs: Sequence[BackendRef], backends: Sequence[Backend]) -> tuple
             port=backend.address.port,
             tls=backend.address.scheme == "https",
             weight=ref.weight or 1,
+            tls_settings=backend_tls(ref.tls, files),
+            server_name=(ref.tls.server_name if ref.tls else None) or backend.address.host,
         )
         for at, (ref, backend) in enumerate(zip(refs, backends, strict=True))
     )

@@ -1,7 +1,7 @@
 """The snapshot of a document: listeners, routes and settings; clusters and programs beside."""
 
-import ipaddress
 from collections.abc import Iterator, Mapping
+from ipaddress import ip_network
 
 from vsr.config.compile.clusters import compile_clusters
 from vsr.config.compile.credentials import credential_chain
@@ -12,24 +12,29 @@ from vsr.config.document import listeners as authored
 from vsr.config.document.root import Document
 from vsr.config.document.services import AuthzConfig
 from vsr.config.names import DEFAULT_RECIPE, PUBLISHED_AUTO_NAME, auto_names, looper_names
+from vsr.config.networks import unmapped
 from vsr.config.quantities import parse_duration_s
-from vsr.resources.listener import Identity, Listener, ListenerTls, Network
+from vsr.resources.listener import Identity, Listener, ListenerTls
 from vsr.resources.route import Route
 from vsr.resources.snapshot import Settings, Snapshot
 
 DEFAULT_LISTENERS = (authored.Listener(name="listener_0", address="0.0.0.0", port=8899),)  # noqa: S104  # the reference's listener of a document without any
 
-_MAPPED_BITS = 96
-"""What stands before an IPv4 address that is mapped into IPv6. Source: RFC 4291, 2.5.5.2."""
 
-
-def compile_snapshot(document: Document, *, sha256: str, environ: Mapping[str, str]) -> Snapshot:
+def compile_snapshot(
+    document: Document,
+    *,
+    sha256: str,
+    environ: Mapping[str, str],
+    files: Mapping[str, bytes],
+) -> Snapshot:
     """Return the resources of `document`, which was found valid and served.
 
     Args:
         document: the authored document.
         sha256: of its bytes.
         environ: must hold every variable that an `api_key_env` names.
+        files: what every file holds that a `tls` of a backend names, by the path it writes.
     """
     listeners = DEFAULT_LISTENERS if document.listeners is None else document.listeners
     router = document.global_.router
@@ -38,7 +43,7 @@ def compile_snapshot(document: Document, *, sha256: str, environ: Mapping[str, s
     return Snapshot(
         hash=sha256,
         listeners=tuple(_listener(each, identity_headers) for each in listeners),
-        clusters=compile_clusters(document, environ),
+        clusters=compile_clusters(document, environ, files),
         programs=compile_programs(document),
         routes=tuple(_routes(document)),
         settings=Settings(
@@ -90,16 +95,8 @@ def _listener(listener: authored.Listener, identity_headers: frozenset[bytes]) -
         identity=Identity(
             header_names=identity_headers,
             is_trusted=identity.trust_headers,
-            networks=tuple(_network(each) for each in identity.trusted_peers),
+            networks=tuple(
+                unmapped(ip_network(each, strict=False)) for each in identity.trusted_peers
+            ),
         ),
     )
-
-
-def _network(text: str) -> Network:
-    """Return a network as `Identity` compares it: one of mapped IPv4 addresses becomes IPv4."""
-    network = ipaddress.ip_network(text, strict=False)
-    if isinstance(network, ipaddress.IPv6Network) and network.prefixlen >= _MAPPED_BITS:
-        mapped = network.network_address.ipv4_mapped
-        if mapped is not None:
-            return ipaddress.IPv4Network((mapped, network.prefixlen - _MAPPED_BITS))
-    return network

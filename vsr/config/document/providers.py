@@ -21,8 +21,19 @@ from vsr.config.document.kinds import (
 
 
 @attrs.frozen
+class BackendRefTls:
+    """`providers.models[].backend_refs[].tls`; a path is relative to the document."""
+
+    server_name: str | None = None
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+    min_version: Literal["TLSv1.2", "TLSv1.3"] = "TLSv1.2"
+
+
+@attrs.frozen
 class BackendRef:
-    """`providers.models[].backend_refs[]`."""
+    """`providers.models[].backend_refs[]`; `tls` is not in the canonical document."""
 
     name: str | None = None
     endpoint: str | None = None
@@ -37,6 +48,7 @@ class BackendRef:
     chat_path: str | None = None
     api_key: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
     api_key_env: str | None = None
+    tls: BackendRefTls | None = None
 
 
 @attrs.frozen

@@ -180,8 +180,21 @@ class RouterLearningConfig:
 
 
 @attrs.frozen
+class EgressPolicy:
+    """`global.router.egress`: where connections to backends may go; `deny` goes before `allow`.
+
+    Not in the canonical document. The default of `deny` is what is link-local: clouds have their
+    metadata services there, which hand out credentials. Source: RFC 3927; RFC 4291, 2.5.6; the last
+    one is Amazon's for IPv6 ("Instance metadata service").
+    """
+
+    allow: tuple[str, ...] | None = None
+    deny: tuple[str, ...] = ("169.254.0.0/16", "fe80::/10", "fd00:ec2::254")
+
+
+@attrs.frozen
 class RouterSettings:
-    """`global.router`."""
+    """`global.router`; `egress` is not in the canonical document."""
 
     config_source: Literal["file", "kubernetes"] = "file"
     strategy: str | None = None
@@ -194,3 +207,4 @@ class RouterSettings:
     model_selection: ModelSelectionConfig | None = None
     learning: RouterLearningConfig | None = None
     fallback: FallbackPolicy | None = None
+    egress: EgressPolicy | None = None

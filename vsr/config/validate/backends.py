@@ -17,6 +17,7 @@ from vsr.config.document.providers import BackendRef, ProviderModel
 from vsr.config.position import Path
 from vsr.config.providers import PROVIDERS, Provider
 from vsr.config.report import Report
+from vsr.config.validate.backend_tls import check_backend_tls
 
 # The connection owns these: a copy from the document would break framing or routing.
 _RESERVED_HEADERS = frozenset(
@@ -47,6 +48,8 @@ def check_backends(model: ProviderModel, path: Path, report: Report) -> None:
         backend = _resolved(ref, protocol, place, report)
         if backend is not None and first is not None:
             _check_same(first, backend, place, report)
+        if ref.tls is not None:
+            check_backend_tls(ref.tls, backend, (*place, "tls"), report)
         first = first or backend
 
 

@@ -3,6 +3,7 @@
 from vsr.config.document.root import Document
 from vsr.config.names import auto_names
 from vsr.config.report import Report
+from vsr.config.validate.egress import check_egress
 from vsr.config.validate.fallback import check_fallbacks
 from vsr.config.validate.global_settings import check_global
 from vsr.config.validate.listeners import check_listeners
@@ -27,6 +28,7 @@ def validate(document: Document, report: Report) -> None:
     check_cards(document.routing.modelCards, models, report)
     check_recipes(document, models, report)
     check_global(document.global_, report)
+    check_egress(document, report)
     check_reliability(document, report)
     check_fallbacks(document, report)
     _check_auto_names(document, report)

@@ -23,6 +23,8 @@ class HostStats:
     """Attempts by the first of `DURATION_BOUNDS_S` that they did not exceed; the rest is last."""
     seconds: float = attrs.field(default=0.0, init=False)
     """Of all attempts together."""
+    egress_refusals: int = attrs.field(default=0, init=False)
+    """Connections, those of health checks too, that no address was allowed for."""
     complete: int = attrs.field(default=0, init=False)
     """Bodies that were read to their end."""
     closed: int = attrs.field(default=0, init=False)
