@@ -16,6 +16,7 @@ from vsr.config.not_served import NOT_SERVED_KEYS, NOT_SERVED_VALUES, STANDALONE
 from vsr.config.position import Path, Value
 from vsr.config.report import Report
 from vsr.config.validate.backends import check_key
+from vsr.config.validate.unlike import check_alike
 
 
 class Gateway(StrEnum):
@@ -48,6 +49,8 @@ def check_serving(
     _check_backends(document, environ, report)
     if gateway is Gateway.STANDALONE:
         _check_trust(document, report)
+    else:
+        check_alike(document, report)
     if not document.providers.models:
         _check_references(document, report)
 

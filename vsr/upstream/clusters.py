@@ -18,6 +18,7 @@ from vsr.upstream.chain import Breakers, Chain
 from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.cluster_state import ClusterState, new_state
 from vsr.upstream.dialer import DomainDialer, SecurityDomain
+from vsr.upstream.mix import Mix, domains_of, is_mixed, wanted_domains
 from vsr.upstream.pool import Pool
 from vsr.upstream.upkeep import keep_up
 from vsr.upstream.wire import Wire
@@ -49,26 +50,32 @@ class Clusters:
         """
         self._surroundings = surroundings
         inherited = {} if previous is None else previous.states
-        domains = {cluster.name: SecurityDomain.of(cluster) for cluster in snapshot.clusters}
         shared: dict[SecurityDomain, Pool] = {} if previous is None else previous.pools
         self.pools: dict[SecurityDomain, Pool] = {
-            each: shared[each] for each in domains.values() if each in shared
+            each: shared[each]
+            for cluster in snapshot.clusters
+            for each in wanted_domains(cluster)
+            if each in shared
         }
         """By what their connections have in common."""
         self._by_name: Mapping[bytes, RuntimeCluster] = {
             cluster.name.encode(): RuntimeCluster(
                 cluster,
-                self._pool_for(domains[cluster.name]),
+                self._pool_for(wanted_domains(cluster)[0]),
                 Wire.of(cluster, snapshot),
                 inherited.get(cluster) or new_state(cluster, surroundings.rng),
                 surroundings.rng,
+                self._mix(cluster, snapshot) if is_mixed(cluster) else None,
             )
             for cluster in snapshot.clusters
         }
         self._default = next(iter(self._by_name.values()), None)
-        for pool in self.pools.values():
-            clusters = (each.cluster for each in self if each.pool is pool)
-            pool.join(self, {end.host_port for each in clusters for end in each.endpoints})
+        wanted: dict[Pool, set[tuple[str, int]]] = {pool: set() for pool in self.pools.values()}
+        for each in self:
+            for host in each.state.hosts:
+                wanted[each.pool_for(host)].add(host.endpoint.host_port)
+        for pool, hosts in wanted.items():
+            pool.join(self, hosts)
         self.breakers: Breakers = {} if previous is None else previous.breakers
 
     @property
@@ -128,6 +135,10 @@ class Clusters:
         """Close idle connections that no other configuration wants; those in use close later."""
         for pool in self.pools.values():
             pool.leave(self)
+
+    def _mix(self, cluster: Cluster, snapshot: Snapshot) -> Mix:
+        domains = domains_of(cluster).items()
+        return Mix.of(cluster, snapshot, {each: self._pool_for(domain) for each, domain in domains})
 
     def _pool_for(self, domain: SecurityDomain) -> Pool:
         pool = self.pools.get(domain)

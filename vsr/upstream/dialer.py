@@ -41,6 +41,12 @@ class SecurityDomain:
             ipv4_only=len(cluster.endpoints) == 1,
         )
 
+    @classmethod
+    def of_endpoint(cls, cluster: Cluster, endpoint: Endpoint) -> "SecurityDomain":
+        """Return the domain of one endpoint of `cluster`, whose own host names the certificate."""
+        server_name = endpoint.host if endpoint.tls else None
+        return attrs.evolve(cls.of(cluster), server_name=server_name)
+
 
 @attrs.frozen
 class DomainDialer:

@@ -46,7 +46,7 @@ async def _check_forever(cluster: RuntimeCluster, check: HealthCheck, health: He
     while True:
         now = trio.current_time()
         await trio.sleep_until(health.next_at(now, has_traffic=state.has_traffic))
-        result = check_result(await _ask(cluster.pool, check, health.host))
+        result = check_result(await _ask(cluster.pool_for(health.host), check, health.host))
         now = trio.current_time()
         has_changed = health.record(result, now)
         if result is CheckResult.SUCCESS and state.outliers is not None:

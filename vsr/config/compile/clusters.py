@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from vsr.config.backend import Backend, backend_name, resolve_backend, wire_protocol
+from vsr.config.backend import backend_name
 from vsr.config.compile.credentials import CredentialChain, credential_chain
+from vsr.config.compile.profiles import CompiledBackend, compile_backends
 from vsr.config.compile.reliability import (
     breaker_limits,
     call_policy,
@@ -13,14 +14,12 @@ from vsr.config.compile.reliability import (
     retry_budget,
 )
 from vsr.config.document.model_cards import ModelCard
-from vsr.config.document.providers import BackendRef, ProviderModel
 from vsr.config.document.providers import Pricing as AuthoredPricing
+from vsr.config.document.providers import ProviderModel
 from vsr.config.document.root import Document
-from vsr.config.providers import REASONING_TRANSPORTS
 from vsr.config.quantities import parse_duration_s
 from vsr.config.reasoning import family_of
-from vsr.resources.cluster import ApiFormat, Cluster, Endpoint, Pricing
-from vsr.resources.reasoning import ReasoningTransport
+from vsr.resources.cluster import Cluster, Endpoint, Pricing, Profile
 
 
 def compile_clusters(document: Document, environ: Mapping[str, str]) -> tuple[Cluster, ...]:
@@ -37,20 +36,18 @@ def compile_clusters(document: Document, environ: Mapping[str, str]) -> tuple[Cl
 def _cluster(
     model: ProviderModel, card: ModelCard, chain: CredentialChain, environ: Mapping[str, str]
 ) -> Cluster:
-    protocol = wire_protocol(model)
-    backends = [resolve_backend(ref, protocol) for ref in model.backend_refs]
-    # All backends of a model are alike but for their address and weight.
-    first = backends[0]
+    backends = compile_backends(model, chain, environ)
+    profiles = tuple(dict.fromkeys(backend.profile for backend in backends))
+    first = profiles[0]
     reliability = model.reliability
-    credential = chain.credential(first, _key(first, environ))
     return Cluster(
         name=model.name,
-        endpoints=_endpoints(model.backend_refs, backends),
-        upstream_model=_upstream_model(model, first.provider),
-        chat_path=first.path,
-        base_path=first.address.base_path,
-        route_headers=tuple((name.encode(), value.encode()) for name, value in first.headers),
-        credential=credential,
+        endpoints=_endpoints(model, backends, profiles),
+        upstream_model=first.upstream_model,
+        chat_path=first.chat_path,
+        base_path=first.base_path,
+        route_headers=first.route_headers,
+        credential=first.credential,
         connect_timeout_s=parse_duration_s(reliability.connect_timeout),
         calls=call_policy(reliability),
         replay_bytes=reliability.replay_bytes,
@@ -59,22 +56,23 @@ def _cluster(
         retry_budget=retry_budget(reliability),
         outliers=outlier_detection(reliability, endpoints=len(model.backend_refs)),
         health_check=health_check(reliability),
-        api_format=ApiFormat(protocol),
+        api_format=first.api_format,
         provider=first.provider,
         external_names=_external_names(model),
         loras=tuple(lora.name for lora in card.loras),
         reasoning=family_of(model.reasoning),
-        reasoning_transport=REASONING_TRANSPORTS.get(
-            first.provider, ReasoningTransport.CHAT_TEMPLATE_KWARGS
-        ),
+        reasoning_transport=first.reasoning_transport,
         pricing=_pricing(model.pricing),
-        user_keys=chain.user_keys(first, has_credential=credential is not None),
+        user_keys=first.user_keys,
         context_window_tokens=card.context_window_size,
         max_output_tokens=card.max_output_tokens,
+        profiles=profiles if len(profiles) > 1 else (),
     )
 
 
-def _endpoints(refs: Sequence[BackendRef], backends: Sequence[Backend]) -> tuple[Endpoint, ...]:
+def _endpoints(
+    model: ProviderModel, backends: Sequence[CompiledBackend], profiles: Sequence[Profile]
+) -> tuple[Endpoint, ...]:
     return tuple(
         Endpoint(
             name=backend_name(ref, at),
@@ -82,13 +80,10 @@ def _endpoints(refs: Sequence[BackendRef], backends: Sequence[Backend]) -> tuple
             port=backend.address.port,
             tls=backend.address.scheme == "https",
             weight=ref.weight or 1,
+            profile=profiles.index(backend.profile),
         )
-        for at, (ref, backend) in enumerate(zip(refs, backends, strict=True))
+        for at, (ref, backend) in enumerate(zip(model.backend_refs, backends, strict=True))
     )
-
-
-def _upstream_model(model: ProviderModel, provider: str) -> str:
-    return model.external_model_ids.get(provider) or model.provider_model_id or model.name
 
 
 def _external_names(model: ProviderModel) -> tuple[str, ...]:
@@ -106,10 +101,3 @@ def _pricing(pricing: AuthoredPricing | None) -> Pricing | None:
         cached_input_per_1m=pricing.cached_input_per_1m,
         cache_write_per_1m=pricing.cache_write_per_1m,
     )
-
-
-def _key(backend: Backend, environ: Mapping[str, str]) -> str | None:
-    inline, variable = backend.credential_source
-    if inline is None and variable is not None:
-        return environ[variable]
-    return inline

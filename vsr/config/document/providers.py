@@ -22,7 +22,7 @@ from vsr.config.document.kinds import (
 
 @attrs.frozen
 class BackendRef:
-    """`providers.models[].backend_refs[]`."""
+    """`providers.models[].backend_refs[]`; `api_format` is not in the canonical document."""
 
     name: str | None = None
     endpoint: str | None = None
@@ -34,6 +34,7 @@ class BackendRef:
     auth_prefix: str | None = None
     extra_headers: Mapping[str, str] = attrs.field(factory=dict, repr=False, metadata=SECRET)
     api_version: str | None = None
+    api_format: Literal["openai", "responses", "anthropic"] | None = None
     chat_path: str | None = None
     api_key: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
     api_key_env: str | None = None
@@ -112,7 +113,7 @@ class Reliability:
 
 @attrs.frozen
 class ProviderModel:
-    """`providers.models[]`: one alias, one wire protocol, one cluster."""
+    """`providers.models[]`: one alias, one cluster."""
 
     name: str = ""
     catalog: str | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from vsr.config.address import DEFAULT_PORTS
-from vsr.config.backend import Backend, backend_name, is_chat_path, resolve_backend, wire_protocol
+from vsr.config.backend import backend_name, is_chat_path, resolve_backend, wire_protocols
 from vsr.config.checks import (
     check_names,
     check_text,
@@ -36,18 +36,14 @@ _RESERVED_HEADERS = frozenset(
 
 
 def check_backends(model: ProviderModel, path: Path, report: Report) -> None:
-    """Each backend can be called, and all of one model alike."""
+    """Each backend can be called; one of another kind than its neighbours too."""
     names = [backend_name(ref, at) for at, ref in enumerate(model.backend_refs)]
     check_names((((*path, at, "name"), name) for at, name in enumerate(names)), report)
-    protocol = wire_protocol(model)
-    first: Backend | None = None
-    for at, ref in enumerate(model.backend_refs):
+    protocols = wire_protocols(model)
+    for at, (ref, protocol) in enumerate(zip(model.backend_refs, protocols, strict=True)):
         place = (*path, at)
         _check_backend(ref, protocol, place, report)
-        backend = _resolved(ref, protocol, place, report)
-        if backend is not None and first is not None:
-            _check_same(first, backend, place, report)
-        first = first or backend
+        _check_address(ref, protocol, place, report)
 
 
 def _check_backend(ref: BackendRef, protocol: str, path: Path, report: Report) -> None:
@@ -58,7 +54,7 @@ def _check_backend(ref: BackendRef, protocol: str, path: Path, report: Report) -
         if protocol not in provider.protocols:
             what = f"the provider {ref.provider!r} does not speak {protocol!r}"
             why = f"it speaks {', '.join(provider.protocols)}"
-            mend = "set api_format of the model to one of them or use another provider"
+            mend = "set api_format, here or of the model, to one of them or use another provider"
             report.add((*path, "provider"), what, why, mend)
         _check_credential(ref, provider, path, report)
         if ref.api_version is not None:
@@ -123,43 +119,17 @@ def _check_extra_headers(headers: Mapping[str, str], path: Path, report: Report)
         seen.add(name.lower())
 
 
-def _resolved(ref: BackendRef, protocol: str, path: Path, report: Report) -> Backend | None:
+def _check_address(ref: BackendRef, protocol: str, path: Path, report: Report) -> None:
     if ref.provider not in PROVIDERS:
-        return None
+        return
     if ref.base_url is not None and ref.endpoint is not None:
         report.add((*path, "endpoint"), "excludes base_url", mend="keep one of the two")
-        return None
+        return
     place = path
     if ref.base_url is not None or ref.endpoint is not None:
         place = (*path, "endpoint" if ref.base_url is None else "base_url")
     try:
-        return resolve_backend(ref, protocol)
+        resolve_backend(ref, protocol)
     except ValueError as error:
         mend = "" if place != path else "give base_url or endpoint"
         report.add(place, "is not the address of a backend", str(error), mend)
-        return None
-
-
-def _check_same(first: Backend, other: Backend, path: Path, report: Report) -> None:
-    differ = [
-        words
-        for words, one, another in (
-            ("provider", first.provider, other.provider),
-            ("URL scheme", first.address.scheme, other.address.scheme),
-            ("base path", first.address.base_path, other.address.base_path),
-            ("credential", first.credential_source, other.credential_source),
-            ("auth header", first.auth_header, other.auth_header),
-            ("auth prefix", first.auth_prefix, other.auth_prefix),
-            ("extra headers", first.headers, other.headers),
-            ("API version", first.api_version, other.api_version),
-            ("path", first.path, other.path),
-        )
-        if one != another
-    ]
-    if differ:
-        report.add(
-            path,
-            f"differs from the model's first backend in {', '.join(differ)}",
-            "all backends of one model are called alike",
-            "make them equal or give this backend a model of its own",
-        )
