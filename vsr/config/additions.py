@@ -27,7 +27,7 @@ ADDED_KEYS: Mapping[str, frozenset[str]] = {
         # The budget is the reference's; graphs are ours.
         "AlgorithmConfig": "budget graph params",
         # Ours.
-        "CanonicalBackendRef": "api_format",
+        "CanonicalBackendRef": "api_format health_check_path",
         # Ours, like `reliability` of recipes.
         "CanonicalEntrypoint": "reliability",
         "CanonicalRecipeRouting": "graphs reliability",

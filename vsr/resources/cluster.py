@@ -48,6 +48,8 @@ class Endpoint:
     weight: int = 1
     profile: int = 0
     """How it is called, where its cluster's endpoints differ: an index of `Cluster.profiles`."""
+    health_path: str | None = None
+    """What it is asked for its health; None: what the cluster says, empty: it is not asked."""
     authority: str = attrs.field(init=False)
     """The `Host` value: brackets for IPv6, the port unless it is the scheme's own."""
     authority_bytes: bytes = attrs.field(init=False, repr=False)

@@ -81,6 +81,7 @@ def _endpoints(
             tls=backend.address.scheme == "https",
             weight=ref.weight or 1,
             profile=profiles.index(backend.profile),
+            health_path=ref.health_check_path,
         )
         for at, (ref, backend) in enumerate(zip(model.backend_refs, backends, strict=True))
     )

@@ -22,7 +22,10 @@ from vsr.config.document.kinds import (
 
 @attrs.frozen
 class BackendRef:
-    """`providers.models[].backend_refs[]`; `api_format` is not in the canonical document."""
+    """`providers.models[].backend_refs[]`.
+
+    Not in the canonical document: `api_format` and `health_check_path`.
+    """
 
     name: str | None = None
     endpoint: str | None = None
@@ -38,6 +41,7 @@ class BackendRef:
     chat_path: str | None = None
     api_key: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
     api_key_env: str | None = None
+    health_check_path: str | None = None
 
 
 @attrs.frozen

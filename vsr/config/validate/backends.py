@@ -44,6 +44,8 @@ def check_backends(model: ProviderModel, path: Path, report: Report) -> None:
         place = (*path, at)
         _check_backend(ref, protocol, place, report)
         _check_address(ref, protocol, place, report)
+        if ref.health_check_path is not None:
+            _check_health_path(model, ref.health_check_path, (*place, "health_check_path"), report)
 
 
 def _check_backend(ref: BackendRef, protocol: str, path: Path, report: Report) -> None:
@@ -66,6 +68,15 @@ def _check_backend(ref: BackendRef, protocol: str, path: Path, report: Report) -
         why = "it takes a path that begins with / and holds visible ASCII only"
         report.add((*path, "chat_path"), "is not a path", why)
     _check_extra_headers(ref.extra_headers, (*path, "extra_headers"), report)
+
+
+def _check_health_path(model: ProviderModel, health_path: str, path: Path, report: Report) -> None:
+    if health_path and not is_chat_path(health_path):
+        why = "it takes a path that begins with / and holds visible ASCII only"
+        report.add(path, "is not a path", why, 'write "" for a backend that is not asked')
+    if model.reliability.health_check_path is None:
+        why = "nobody is asked without reliability.health_check_path of the model"
+        report.add(path, "is out of place", why, "set that or remove this")
 
 
 def _check_provider_name(path: Path, provider: str, report: Report) -> bool:
