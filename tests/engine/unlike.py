@@ -96,7 +96,8 @@ class Unlike:
         **members: object,
     ) -> Got:
         """Ask for the model in the form of the target."""
-        body = chat_body(model=model, **members)
+        chat: dict[str, object] = {"model": model, **members}
+        body = chat_body("Hello there", **chat)
         if target == MESSAGES:
             body = json.dumps(json.loads(body) | {"max_tokens": 16}).encode()
         return await self.router.ask(body, target=target, lines=lines)
