@@ -5,6 +5,7 @@ import ssl
 
 import attrs
 import pytest
+import trio
 import trio.testing
 
 from vsr.deadline import Deadline
@@ -14,6 +15,7 @@ from vsr.network.memory import MemoryNetwork
 from vsr.resources.cluster import ApiFormat, Cluster, Endpoint, Profile
 from vsr.resources.profile import views
 from vsr.resources.reasoning import ReasoningTransport
+from vsr.resources.reliability import HealthCheck
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.plan import Call
 from vsr.routing.ports import Journal
@@ -203,6 +205,29 @@ def test_connections_are_kept_by_the_name_of_the_endpoints_own_certificate() -> 
         clusters.cluster_for(b"alone").pool_for(clusters.cluster_for(b"alone").state.hosts[0])
         is pools[1]
     )
+
+
+async def test_health_checks_connect_as_calls_do(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """To each endpoint in its own way: here only the second one is behind TLS."""
+    network = MemoryNetwork()
+    await nursery.start(network.run)
+    ports = [(await network.listen("127.0.0.1", 0)).port for _ in range(2)]
+    ends = (Endpoint("a", "one.test", ports[0]), Endpoint("b", "two.test", ports[1], tls=True))
+    asked: list[None] = []
+
+    def context() -> ssl.SSLContext:
+        asked.append(None)
+        return ssl.create_default_context()
+
+    around = Surroundings(network, random.Random(7), context)  # noqa: S311  # a seed
+    checked = Cluster("m", ends, "one", health_check=HealthCheck("/health"))
+    clusters = Clusters(Snapshot("hash", clusters=(checked,)), around)
+    nursery.start_soon(clusters.run)
+    await clusters.warm()
+
+    assert len(asked) == 1
 
 
 def test_pools_and_state_outlive_a_configuration_that_leaves_a_mixed_cluster_unchanged() -> None:
