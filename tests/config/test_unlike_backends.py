@@ -123,6 +123,14 @@ def test_word_of_the_model_holds_for_a_provider_that_does_not_speak_it() -> None
     assert "set api_format, here or of the model" in problem
 
 
+def test_protocol_that_is_not_served_is_refused_where_nobody_has_written_it_too() -> None:
+    """Chat completions would go to a path where they are not understood."""
+    problem = problem_of("{provider: sakana, api_key: k}")
+
+    assert "backend_refs[0].provider: speaks 'responses', which is not served" in problem
+    assert cluster("{provider: sakana, api_format: openai}").chat_path == "/v1/chat/completions"
+
+
 OF_AN_ENVOY = {
     CLAUDE: "api_format, provider, URL scheme, credential, auth header, auth prefix, path",
     '{endpoint: "h/p"}': "base path, path",

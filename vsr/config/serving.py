@@ -7,6 +7,7 @@ from typing import cast
 
 import attrs
 
+from vsr.config.backend import wire_protocols
 from vsr.config.checks import is_variable
 from vsr.config.document.decision_plugin import DecisionPlugin
 from vsr.config.document.kinds import key_of
@@ -14,6 +15,7 @@ from vsr.config.document.root import Document
 from vsr.config.document.routing import RecipeRouting, Routing
 from vsr.config.not_served import NOT_SERVED_KEYS, NOT_SERVED_VALUES, STANDALONE_ONLY
 from vsr.config.position import Path, Value
+from vsr.config.providers import RESPONSES
 from vsr.config.report import Report
 from vsr.config.validate.backends import check_key
 from vsr.config.validate.unlike import check_alike
@@ -139,7 +141,14 @@ def _check_backends(document: Document, environ: Mapping[str, str], report: Repo
         if not model.backend_refs and document.listeners == ():
             why = "nobody could answer for the model"
             report.add((*path, "backend_refs"), "is missing or empty", why, "add a backend")
-        for index, ref in enumerate(model.backend_refs):
+        for index, (ref, protocol) in enumerate(
+            zip(model.backend_refs, wire_protocols(model), strict=True)
+        ):
+            if protocol == RESPONSES and ref.api_format is None and model.api_format is None:
+                what = f"speaks {RESPONSES!r}, which is not served by this version"
+                mend = "set api_format to another that the provider speaks"
+                place = (*path, "backend_refs", index, "provider")
+                report.add(place, what, "it is the provider's first", mend)
             variable = ref.api_key_env
             place = (*path, "backend_refs", index, "api_key_env")
             if variable is None or ref.api_key is not None or not is_variable(variable):
