@@ -17,16 +17,17 @@ from vsr.config.structure import structure
 from vsr.errors import ConfigRejected, Problem
 
 # What only the reference's command line asks for; its Router takes such documents, and so do we.
+# Backends that differ are its limit of one Envoy cluster (docs/adr/0015-unlike-backends.md).
 TAKEN_BY_THE_ROUTER = (
     "condition names a role instead of the binding",
     "domain without description",
+    "heterogeneous backends in one model",
     "version: Field required",
 )
 REASONS = {
     "use_reasoning=false on an always-on family": r"\.use_reasoning: can't turn off",
     "effort on a mode-only family": r"\.reasoning_effort: can't be given",
     "inline effort reasoning without levels": r"\.reasoning\.levels: is missing",
-    "heterogeneous backends in one model": r"\.backend_refs\[1\]: differs from",
     "[decisions.tool_selection_with_system_prompt_decision.plugins[2]]": r"\.mode: 'append'",
     "image_gen (enum)": r"\.type: 'image_gen' is unknown",
     "None is not of type 'array' @plugins": r"\.plugins: must be a list, it is empty",

@@ -29,7 +29,7 @@ ADDED_KEYS: Mapping[str, frozenset[str]] = {
         # The budget is the reference's; graphs are ours.
         "AlgorithmConfig": "budget graph params",
         # Ours.
-        "CanonicalBackendRef": "tls",
+        "CanonicalBackendRef": "api_format health_check_path tls",
         "CanonicalRouterGlobal": "egress",
         # Ours, like `reliability` of recipes.
         "CanonicalEntrypoint": "reliability",

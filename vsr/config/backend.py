@@ -47,12 +47,22 @@ def is_chat_path(text: str) -> bool:
     return _CHAT_PATH.fullmatch(text) is not None
 
 
-def wire_protocol(model: ProviderModel) -> str:
-    """Return the `api_format` of a model, authored or by its first backend's provider."""
-    if model.api_format is not None:
-        return model.api_format
-    provider = PROVIDERS.get(model.backend_refs[0].provider) if model.backend_refs else None
-    return provider.protocols[0] if provider else CHAT
+def wire_protocols(model: ProviderModel) -> tuple[str, ...]:
+    """Return the `api_format` of each backend of a model, in order.
+
+    It is the backend's own, else the model's, else that of an earlier backend if the provider
+    speaks it, else the provider's first.
+
+    Source: the canonical configuration document, "Wire protocol selection"; a backend's own word
+    and a second protocol in one model are ours.
+    """
+    chosen: list[str] = []
+    for ref in model.backend_refs:
+        provider = PROVIDERS.get(ref.provider)
+        spoken = (CHAT,) if provider is None else provider.protocols
+        likely = next((each for each in chosen if each in spoken), spoken[0])
+        chosen.append(ref.api_format or model.api_format or likely)
+    return tuple(chosen)
 
 
 def resolve_backend(ref: BackendRef, protocol: str = CHAT) -> Backend:

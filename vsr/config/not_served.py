@@ -36,6 +36,7 @@ NOT_SERVED_KEYS: Mapping[str, frozenset[str]] = {
 NOT_SERVED_VALUES: Mapping[str, frozenset[str]] = {
     field: frozenset(values.split())
     for field, values in {
+        "BackendRef.api_format": "responses",
         "ProviderModel.api_format": "responses",
         "KeywordRule.method": "bm25 ngram",
         "RuleNode.type": """

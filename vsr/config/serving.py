@@ -7,6 +7,7 @@ from typing import cast
 
 import attrs
 
+from vsr.config.backend import wire_protocols
 from vsr.config.checks import is_variable
 from vsr.config.compile.tracing import span_exporter_of, tracing_of
 from vsr.config.document.decision_plugin import DecisionPlugin
@@ -15,8 +16,10 @@ from vsr.config.document.root import Document
 from vsr.config.document.routing import RecipeRouting, Routing
 from vsr.config.not_served import NOT_SERVED_KEYS, NOT_SERVED_VALUES, STANDALONE_ONLY
 from vsr.config.position import Path, Value
+from vsr.config.providers import RESPONSES
 from vsr.config.report import Report
 from vsr.config.validate.backends import check_key
+from vsr.config.validate.unlike import check_alike
 from vsr.telemetry.spans import MEND_MISSING_EXTRA, is_exporter_installed
 
 
@@ -50,6 +53,8 @@ def check_serving(
     _check_backends(document, environ, report)
     if gateway is Gateway.STANDALONE:
         _check_trust(document, report)
+    else:
+        check_alike(document, report)
     _check_tracing(document, report)
     if not document.providers.models:
         _check_references(document, report)
@@ -139,7 +144,14 @@ def _check_backends(document: Document, environ: Mapping[str, str], report: Repo
         if not model.backend_refs and document.listeners == ():
             why = "nobody could answer for the model"
             report.add((*path, "backend_refs"), "is missing or empty", why, "add a backend")
-        for index, ref in enumerate(model.backend_refs):
+        for index, (ref, protocol) in enumerate(
+            zip(model.backend_refs, wire_protocols(model), strict=True)
+        ):
+            if protocol == RESPONSES and ref.api_format is None and model.api_format is None:
+                what = f"speaks {RESPONSES!r}, which is not served by this version"
+                mend = "set api_format to another that the provider speaks"
+                place = (*path, "backend_refs", index, "provider")
+                report.add(place, what, "it is the provider's first", mend)
             variable = ref.api_key_env
             place = (*path, "backend_refs", index, "api_key_env")
             if variable is None or ref.api_key is not None or not is_variable(variable):

@@ -126,7 +126,7 @@ def answer(seen: Seen, script: Script) -> Reply:
         reply = error_reply(_TOO_LARGE, "The request body is too large.")
     else:
         try:
-            reply = _ROUTES.get((seen.method, seen.path), _echo)(seen, script)
+            reply = _route(seen)(seen, script)
         except InvalidRequest as error:
             reply = refusal(error)
     lines = (*reply.lines, (b"x-demo-model", script.model.encode()))
@@ -248,6 +248,13 @@ _ROUTES: Mapping[tuple[bytes, bytes], Callable[[Seen, Script], Reply]] = {
     (b"GET", b"/v1/models"): _models,
     (b"GET", b"/health"): _health,
 }
+
+
+def _route(seen: Seen) -> Callable[[Seen, Script], Reply]:
+    """Return what answers; completions are there under any base path, as at a provider's."""
+    if seen.method == b"POST" and seen.path.endswith(b"/chat/completions"):
+        return _chat
+    return _ROUTES.get((seen.method, seen.path), _echo)
 
 
 @attrs.frozen

@@ -7,6 +7,7 @@ import attrs
 from vsr.codec.refusal import is_refusal
 from vsr.engine.calls import call_of
 from vsr.engine.last_resort import LastResortAnswer
+from vsr.engine.renditions import renditions
 from vsr.engine.request_phase import Outgoing, as_chat
 from vsr.engine.session import HYGIENE, RoutingSession
 from vsr.engine.target import Fallback, Target
@@ -78,7 +79,12 @@ class SessionAlternatives:
         session.tail = TailCall(model, entry)
         self._prepared = target, outgoing
         call.model, call.spend, call.policy = model, session, target.policy
+        if target.variants:
+            call.renditions = renditions(session, target, outgoing, self._answered)
         return call
+
+    def _answered(self, target: Target, outgoing: Outgoing) -> None:
+        self._prepared = target, outgoing
 
     def last_resort(self, path: Sequence[str]) -> ImmediateResponse:
         """Return the fixed answer behind the last model; the policy has one."""

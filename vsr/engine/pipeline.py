@@ -6,6 +6,7 @@ from vsr.engine.calls import call_of
 from vsr.engine.entrypoint import compile_entrypoints
 from vsr.engine.extensions import Extensions, Surroundings
 from vsr.engine.model_list import render_model_list
+from vsr.engine.renditions import first_renditions
 from vsr.engine.session import INFERENCE, RoutingSession
 from vsr.engine.settings import Settings, compile_settings
 from vsr.engine.target import Keystone, Workshop
@@ -127,6 +128,8 @@ def _send(session: RoutingSession, call: Call) -> Plan:
     target = session.target
     if target is not None:
         call.policy = target.policy
+        if target.variants:
+            call.renditions = first_renditions(session, target)
         if target.fallback is not None:
             plan.alternatives = SessionAlternatives(session, target.fallback)
     return plan

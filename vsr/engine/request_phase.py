@@ -29,6 +29,8 @@ class Outgoing(msgspec.Struct, gc=False):
     """The stream reports usage that the client did not ask for."""
     warnings: tuple[ProtocolWarning, ...] = ()
     """What of the request the backend's protocol cannot carry."""
+    profile: int = 0
+    """Which of the target's variants it is for."""
 
 
 def read_request(endpoint: Endpoint, request: Request) -> ChatRequest:

@@ -1,6 +1,6 @@
 """What serving one model for one decision comes to; all of it is known at activation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 import msgspec
@@ -13,6 +13,7 @@ from vsr.engine.plugins.reasoning import ref_reasoning
 from vsr.registry import Registry
 from vsr.resources.cluster import ApiFormat, Cluster, UserKeys
 from vsr.resources.plugin import SystemPrompt
+from vsr.resources.profile import views
 from vsr.resources.program import And, Decision, ModelRef
 from vsr.resources.reliability import CallOverride, CallPolicy, FallbackPolicy
 from vsr.routing.effect import Effect, HeaderEdit
@@ -124,6 +125,8 @@ class Target:
     """By the client's protocol."""
     failed: Mapping[Protocol, Effect] = attrs.field(repr=False)
     """What tells the client of a failure of the backend, by the client's protocol."""
+    variants: tuple["Target", ...] = attrs.field(default=(), eq=False, repr=False)
+    """One for each profile of the cluster, this one being the first; empty if it has one only."""
 
 
 @attrs.frozen
@@ -143,12 +146,17 @@ class Workshop:
 
         No recipe decides here, so no plugin runs and reasoning is the client's.
         """
-        return self._make(cluster, Choice(), PluginChain(), adapter or cluster.upstream_model)
+        return _joined(
+            self._make(view, Choice(), PluginChain(), adapter or view.upstream_model)
+            for view in views(cluster)
+        )
 
     def fallback(self, cluster: Cluster, adapter: str | None, recipe: str) -> Target:
         """Return the target of a recipe's requests that no decision takes."""
-        model = adapter or cluster.upstream_model
-        return self._make(cluster, Choice(recipe), PluginChain(), model)
+        return _joined(
+            self._make(view, Choice(recipe), PluginChain(), adapter or view.upstream_model)
+            for view in views(cluster)
+        )
 
     def decided(
         self,
@@ -165,6 +173,21 @@ class Workshop:
         Raises:
             ConfigRejected: a plugin of the decision can't do what it is asked for.
         """
+        target = _joined(
+            self._decided(view, recipe, decision, ref, fallback) for view in views(cluster)
+        )
+        if fallback is not None:
+            fallback.targets.setdefault(cluster.name, target)
+        return target
+
+    def _decided(
+        self,
+        cluster: Cluster,
+        recipe: str,
+        decision: Decision,
+        ref: ModelRef,
+        fallback: Fallback | None,
+    ) -> Target:
         reasoning = ref_reasoning(cluster, ref, self.default_effort)
         host = cluster.endpoints[0].host if cluster.endpoints else ""
         site = Site(
@@ -178,7 +201,7 @@ class Workshop:
         match_all = decision.rules == And()
         choice = Choice(recipe, decision.name, decision.algorithm.type, match_all, reasoning.mode)
         chain = compile_chain(decision.plugins, site, self.plugins, edits)
-        target = self._make(
+        return self._make(
             cluster,
             choice,
             chain,
@@ -186,9 +209,6 @@ class Workshop:
             decision=decision,
             fallback=fallback,
         )
-        if fallback is not None:
-            fallback.targets.setdefault(cluster.name, target)
-        return target
 
     def fallback_of(self, recipe: str, decision: Decision) -> Fallback | None:
         """Return the fallback of a decision, without targets yet; None if it has none."""
@@ -271,6 +291,12 @@ class Workshop:
             as_it_is=Effect(removes, edits, clear_route_cache=True),
             rewritten=Effect(whole, edits, clear_route_cache=True, last=(_LENGTH, b"")),
         )
+
+
+def _joined(targets: Iterable[Target]) -> Target:
+    """Return the first target with all of them as its variants."""
+    first, *others = targets
+    return attrs.evolve(first, variants=(first, *others)) if others else first
 
 
 def _policy(cluster: Cluster, layers: Sequence[CallOverride | None]) -> CallPolicy | None:

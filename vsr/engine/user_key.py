@@ -1,10 +1,12 @@
 """A user's own key for the provider that serves the request."""
 
+from contextlib import suppress
+
 from vsr.codec.chat import ChatRequest
 from vsr.engine.endpoints import Endpoint, Protocol
 from vsr.engine.request_phase import Outgoing, dispatch
 from vsr.engine.target import Target
-from vsr.errors import ProviderKeyMissing
+from vsr.errors import ProviderKeyMissing, VsrError
 from vsr.headers import Headers
 from vsr.resources.cluster import UserKeys
 from vsr.routing.effect import Effect, HeaderEdit
@@ -16,18 +18,38 @@ def dispatch_for(
 ) -> Outgoing:
     """Turn the client's request into what the target's backend is asked, with the user's key.
 
+    A target with variants is asked as the first of them that can be.
+
     Raises:
         ProviderKeyMissing: a key is needed, and nobody has one.
         InvalidRequest: see `request_phase.dispatch`.
     """
-    keys = target.user_keys
-    if keys is None:
-        return dispatch(endpoint, request, chat, target)
-    key = find_key(target, keys, request.headers)
-    outgoing = dispatch(endpoint, request, chat, target)
+    try:
+        keys = target.user_keys
+        if keys is None:
+            return dispatch(endpoint, request, chat, target)
+        key = find_key(target, keys, request.headers)
+        outgoing = dispatch(endpoint, request, chat, target)
+    except VsrError:
+        found = _for_another(endpoint, request, chat, target)
+        if found is None:
+            raise
+        return found
     if key is not None:
         outgoing.effect = with_key(outgoing.effect, key)
     return outgoing
+
+
+def _for_another(
+    endpoint: Endpoint, request: Request, chat: ChatRequest, target: Target
+) -> Outgoing | None:
+    """Return what the first other kind of the target's backends is asked that can be asked."""
+    for profile, variant in enumerate(target.variants[1:], 1):
+        with suppress(VsrError):
+            outgoing = dispatch_for(endpoint, request, chat, variant)
+            outgoing.profile = profile
+            return outgoing
+    return None
 
 
 def find_key(target: Target, keys: UserKeys, headers: Headers) -> HeaderEdit | None:

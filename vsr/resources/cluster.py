@@ -52,6 +52,10 @@ class Endpoint:
     """Of its connections, if `tls`."""
     server_name: str = attrs.field()
     """DNS name or IP address that its certificate must have."""
+    profile: int = 0
+    """How it is called, where its cluster's endpoints differ: an index of `Cluster.profiles`."""
+    health_path: str | None = None
+    """What it is asked for its health; None: what the cluster says, empty: it is not asked."""
     authority: str = attrs.field(init=False)
     """The `Host` value: brackets for IPv6, the port unless it is the scheme's own."""
     authority_bytes: bytes = attrs.field(init=False, repr=False)
@@ -97,8 +101,29 @@ class UserKeys:
 
 
 @attrs.frozen
+class Profile:
+    """How some endpoints of a cluster are called; the members are the cluster's own, see there."""
+
+    upstream_model: str
+    chat_path: str
+    base_path: str
+    route_headers: tuple[tuple[bytes, bytes], ...] = attrs.field(repr=False)
+    credential: tuple[bytes, bytes] | None = attrs.field(repr=False)
+    api_format: ApiFormat
+    provider: str
+    reasoning_transport: ReasoningTransport
+    user_keys: UserKeys | None
+    known_host: str = ""
+    """The host, if it is a provider's public one: the dialect may go by it."""
+
+
+@attrs.frozen
 class Cluster:
-    """All backends of one provider model: one alias, one wire protocol, one policy."""
+    """All backends of one provider model: one alias, one policy.
+
+    Where they are not all called alike (`profiles`), what is said here of how they are called is
+    the first endpoint's, and `profile.views` gives a cluster for each way.
+    """
 
     name: str
     """The alias: what decisions name and the route key equals."""
@@ -143,3 +168,5 @@ class Cluster:
     """None: users have none for it, and a call needs no more than `credential`."""
     context_window_tokens: int | None = None
     max_output_tokens: int | None = None
+    profiles: tuple[Profile, ...] = ()
+    """The ways in which its endpoints are called; empty if all are called alike."""

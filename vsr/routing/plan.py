@@ -32,6 +32,33 @@ class Call(msgspec.Struct, gc=False):
     """Asked before every further attempt; None where nothing is counted."""
     policy: CallPolicy | None = None
     """Timeouts and retries; None: the cluster's own."""
+    renditions: "Renditions | None" = None
+    """The call for the cluster's other endpoints; None: it is the same for all of them."""
+
+
+class Renditions(Protocol):
+    """A request in the form that each kind of endpoint of one cluster takes.
+
+    Kinds go by `resources.cluster.Endpoint.profile`. All methods are synchronous, and each form is
+    made of the client's request alone: nothing of another kind's is in it.
+    """
+
+    @property
+    def profile(self) -> int:
+        """Return the kind that the call itself is made for."""
+        ...
+
+    def call_for(self, profile: int) -> Call:
+        """Return the call for another kind.
+
+        Raises:
+            VsrError: it cannot be said to that kind, or there is no key for it.
+        """
+        ...
+
+    def answered_by(self, profile: int) -> None:
+        """Take note of the kind whose answer is the one of the call; it was made for it."""
+        ...
 
 
 class Settlement:

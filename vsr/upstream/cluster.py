@@ -23,6 +23,7 @@ from vsr.routing.plan import Call
 from vsr.routing.ports import Journal
 from vsr.upstream.attempt import Limits, WireRequest, traced, try_host
 from vsr.upstream.cluster_state import ClusterState
+from vsr.upstream.mix import Fitting, Mix, NoShortcut
 from vsr.upstream.outcomes import answer_of, failure_of, kind_of
 from vsr.upstream.policy.balancer import note_latency
 from vsr.upstream.policy.breaker import Breaker, BreakerLimit
@@ -49,12 +50,16 @@ class RuntimeCluster:
     rng: random.Random
     now: Callable[[], float] = attrs.field(default=trio.current_time, init=False)
     """Returns monotonic seconds; once it serves, without a look-up of the running loop."""
+    mix: Mix | None = None
+    """What differs between its endpoints; None: nothing, and `wire` is for all."""
     _ejects: bool = attrs.field(init=False)
     warmed: trio.Event = attrs.field(factory=trio.Event, init=False)
     """Set once every endpoint that is checked has been checked."""
     _measures: bool = attrs.field(init=False)
     _breaker: Breaker = attrs.field(init=False)
     """The gate's, for calls that need not wait."""
+    _shortcut: Breaker | NoShortcut = attrs.field(init=False)
+    """The same, where a call may be sent the short way."""
     _timeouts: dict[float | None, tuple[float | None, float | None]] = attrs.field(
         factory=dict, init=False
     )
@@ -62,6 +67,7 @@ class RuntimeCluster:
     def __attrs_post_init__(self) -> None:
         self._measures = self.cluster.lb_policy is LbPolicy.P2C_EWMA
         self._breaker = self.state.gate.breaker
+        self._shortcut = self._breaker if self.mix is None else NoShortcut()
         self._ejects = self.state.outliers is not None
         if self.state.is_warm:
             self.warmed.set()
@@ -98,7 +104,7 @@ class RuntimeCluster:
         self.state.has_traffic = True
         policy = call.policy or self.cluster.calls
         request = self.wire.request(call)
-        if policy.is_plain and self._breaker.try_admit():
+        if policy.is_plain and self._shortcut.try_admit():
             # The ordinary call pays for nothing that it does not use, not even for calls of ours.
             host = self.state.rotation.pick(now) or self.choose((), now)
             host.active += 1
@@ -210,9 +216,15 @@ class _Sending:
     idle_s: float | None
     journal: Journal
     tried: list[Host] = attrs.field(factory=list, init=False)
+    _fitting: Fitting | None = attrs.field(default=None, init=False)
+    """What each endpoint is asked, where that differs; None: all are asked `request`."""
     _holds_retry_slot: bool = attrs.field(default=False, init=False)
     _has_retried: bool = attrs.field(default=False, init=False)
     """Whether an attempt was made, or refused by the breaker, behind another one."""
+
+    def __attrs_post_init__(self) -> None:
+        if self.cluster.mix is not None:
+            self._fitting = Fitting(self.cluster.mix, self.call)
 
     async def run(self) -> Response:
         """Make attempts until one is final; see `routing.ports.UpstreamCluster.send`."""
@@ -266,17 +278,33 @@ class _Sending:
             raise
         now = trio.current_time()  # a slot may have been long in coming
         host = cluster.choose(self.tried, now)
+        request = self.request
+        if self._fitting is not None:
+            host, request = self._fitted(self._fitting, host)
         self.tried.append(host)
         attempt = cluster.begin(host, now, self.journal)
         per_try_s = policy.per_try_s
         per_try_at = inf if per_try_s is None else now + per_try_s
         limits = Limits(self.total_at, per_try_at, policy.first_byte_s)
-        request, trace = self.request, self.journal.trace
-        if trace is not None:
-            request = traced(request, trace, attempt)
+        if self.journal.trace is not None:
+            request = traced(request, self.journal.trace, attempt)
         with trio.CancelScope(deadline=per_try_at):
             return await try_host(request, cluster, host, attempt, limits, idle_s=self.idle_s)
         raise DeadlineExceeded(TimeoutStage.PER_TRY)
+
+    def _fitted(self, fitting: Fitting, chosen: Host) -> tuple[Host, WireRequest]:
+        """Return whom the attempt goes to, and what is asked.
+
+        Whatever fails here, the attempt's slot is given back.
+        """
+        cluster = self.cluster
+        try:
+            host = fitting.fit(chosen, cluster.state.hosts, self.tried, cluster.rng)
+            request = fitting.request_for(host)
+        except BaseException:
+            cluster.state.gate.leave()
+            raise
+        return host, request
 
     def _failed(self, error: UpstreamFailure) -> AttemptOutcome:
         """Return the outcome of an attempt that raised `error`."""
@@ -326,6 +354,8 @@ class _Sending:
     def _ended(self, response: Response | None, failure: UpstreamFailure | None) -> Response:
         """Return the last response, or raise the last failure."""
         if response is not None:
+            if self._fitting is not None:
+                self._fitting.answered_by(self.tried[-1])
             if self._has_retried and response.status >= _FIRST_FAILURE:
                 response.headers.set(*STOP_RETRYING)
             return response

@@ -1,10 +1,12 @@
 """What is known of a cluster's endpoints and calls; it outlives the configuration that began it."""
 
 import random
+from collections.abc import Iterable, Iterator
 
 import attrs
 
 from vsr.resources.cluster import Cluster
+from vsr.resources.reliability import HealthCheck
 from vsr.upstream.gate import Gate
 from vsr.upstream.policy.balancer import make_balancer
 from vsr.upstream.policy.breaker import Breaker, BreakerLimit
@@ -30,7 +32,7 @@ class ClusterState:
     slots: RetrySlots
     outliers: OutlierDetector | None
     health: tuple[HealthState, ...]
-    """Of the hosts, in order; empty without active health checks."""
+    """Of the hosts that are asked for their health, in order."""
     stats: ClusterStats = attrs.field(factory=ClusterStats, init=False, repr=False)
     has_traffic: bool = attrs.field(default=False, init=False)
     """Whether it has ever carried a call."""
@@ -60,7 +62,7 @@ def new_state(cluster: Cluster, rng: random.Random) -> ClusterState:
     hosts = tuple(Host(endpoint) for endpoint in cluster.endpoints)
     check = cluster.health_check
     # Before the rotation, which looks at what they make of the hosts.
-    health = () if check is None else tuple(HealthState(check, host) for host in hosts)
+    health = () if check is None else tuple(_health_states(check, hosts))
     detection = cluster.outliers
     return ClusterState(
         hosts,
@@ -71,3 +73,12 @@ def new_state(cluster: Cluster, rng: random.Random) -> ClusterState:
         None if detection is None else OutlierDetector(detection, hosts, 0.0),
         health,
     )
+
+
+def _health_states(check: HealthCheck, hosts: Iterable[Host]) -> Iterator[HealthState]:
+    for host in hosts:
+        path = host.endpoint.health_path
+        if path is None:
+            yield HealthState(check, host)
+        elif path:
+            yield HealthState(attrs.evolve(check, path=path), host)

@@ -19,6 +19,7 @@ from vsr.upstream.chain import Breakers, Chain
 from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.cluster_state import ClusterState, new_state
 from vsr.upstream.dialer import SecurityDomain
+from vsr.upstream.mix import Mix
 from vsr.upstream.pool import Pool
 from vsr.upstream.pools import PoolMaker
 from vsr.upstream.upkeep import keep_up
@@ -72,6 +73,7 @@ class Clusters:
                     cluster, inherited.get(cluster) or new_state(cluster, surroundings.rng)
                 ),
                 surroundings.rng,
+                Mix.of(cluster, snapshot) if cluster.profiles else None,
             )
             for cluster in snapshot.clusters
         }

@@ -24,13 +24,12 @@ _DRAINED_BYTES = 65_536
 
 async def keep_up(cluster: RuntimeCluster) -> None:
     """Sweep and check the endpoints of `cluster` until cancelled; returns if there is no need."""
-    state, check = cluster.state, cluster.cluster.health_check
+    state = cluster.state
     async with trio.open_nursery() as tasks:
         if state.outliers is not None:
             tasks.start_soon(_sweep, cluster, state.outliers)
-        if check is not None:
-            for health in state.health:
-                tasks.start_soon(_check_forever, cluster, check, health)
+        for health in state.health:
+            tasks.start_soon(_check_forever, cluster, health)
 
 
 async def _sweep(cluster: RuntimeCluster, outliers: OutlierDetector) -> None:
@@ -42,8 +41,8 @@ async def _sweep(cluster: RuntimeCluster, outliers: OutlierDetector) -> None:
             cluster.state.rotation_changed()
 
 
-async def _check_forever(cluster: RuntimeCluster, check: HealthCheck, health: HealthState) -> None:
-    state = cluster.state
+async def _check_forever(cluster: RuntimeCluster, health: HealthState) -> None:
+    state, check = cluster.state, health.settings
     while True:
         now = trio.current_time()
         await trio.sleep_until(health.next_at(now, has_traffic=state.has_traffic))

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from vsr.config.backend import Backend, backend_name, resolve_backend, wire_protocol
+from vsr.config.backend import backend_name
 from vsr.config.compile.backend_tls import backend_tls
 from vsr.config.compile.credentials import CredentialChain, credential_chain
+from vsr.config.compile.profiles import CompiledBackend, compile_backends
 from vsr.config.compile.reliability import (
     breaker_limits,
     call_policy,
@@ -16,16 +17,14 @@ from vsr.config.compile.reliability import (
     retry_budget,
 )
 from vsr.config.document.model_cards import ModelCard
-from vsr.config.document.providers import BackendRef, ProviderModel
 from vsr.config.document.providers import Pricing as AuthoredPricing
+from vsr.config.document.providers import ProviderModel
 from vsr.config.document.root import Document
 from vsr.config.egress import egress_of
-from vsr.config.providers import REASONING_TRANSPORTS
 from vsr.config.quantities import parse_duration_s
 from vsr.config.reasoning import family_of
-from vsr.resources.cluster import ApiFormat, Cluster, Endpoint, Pricing
+from vsr.resources.cluster import Cluster, Endpoint, Pricing, Profile
 from vsr.resources.egress import Egress
-from vsr.resources.reasoning import ReasoningTransport
 
 
 def compile_clusters(
@@ -52,21 +51,18 @@ class _Shared:
 
 
 def _cluster(model: ProviderModel, card: ModelCard, shared: _Shared) -> Cluster:
-    protocol = wire_protocol(model)
-    backends = [resolve_backend(ref, protocol) for ref in model.backend_refs]
-    # All backends of a model are alike but for their address and weight.
-    first = backends[0]
+    backends = compile_backends(model, shared.chain, shared.environ)
+    profiles = tuple(dict.fromkeys(backend.profile for backend in backends))
+    first = profiles[0]
     reliability = model.reliability
-    chain = shared.chain
-    credential = chain.credential(first, _key(first, shared.environ))
     return Cluster(
         name=model.name,
-        endpoints=_endpoints(model.backend_refs, backends, shared.files),
-        upstream_model=_upstream_model(model, first.provider),
-        chat_path=first.path,
-        base_path=first.address.base_path,
-        route_headers=tuple((name.encode(), value.encode()) for name, value in first.headers),
-        credential=credential,
+        endpoints=_endpoints(model, backends, profiles, shared.files),
+        upstream_model=first.upstream_model,
+        chat_path=first.chat_path,
+        base_path=first.base_path,
+        route_headers=first.route_headers,
+        credential=first.credential,
         egress=shared.egress,
         connect_timeout_s=parse_duration_s(reliability.connect_timeout),
         calls=call_policy(reliability),
@@ -76,23 +72,25 @@ def _cluster(model: ProviderModel, card: ModelCard, shared: _Shared) -> Cluster:
         retry_budget=retry_budget(reliability),
         outliers=outlier_detection(reliability, endpoints=len(model.backend_refs)),
         health_check=health_check(reliability),
-        api_format=ApiFormat(protocol),
+        api_format=first.api_format,
         provider=first.provider,
         external_names=_external_names(model),
         loras=tuple(lora.name for lora in card.loras),
         reasoning=family_of(model.reasoning),
-        reasoning_transport=REASONING_TRANSPORTS.get(
-            first.provider, ReasoningTransport.CHAT_TEMPLATE_KWARGS
-        ),
+        reasoning_transport=first.reasoning_transport,
         pricing=_pricing(model.pricing),
-        user_keys=chain.user_keys(first, has_credential=credential is not None),
+        user_keys=first.user_keys,
         context_window_tokens=card.context_window_size,
         max_output_tokens=card.max_output_tokens,
+        profiles=profiles if len(profiles) > 1 else (),
     )
 
 
 def _endpoints(
-    refs: Sequence[BackendRef], backends: Sequence[Backend], files: Mapping[str, bytes]
+    model: ProviderModel,
+    backends: Sequence[CompiledBackend],
+    profiles: Sequence[Profile],
+    files: Mapping[str, bytes],
 ) -> tuple[Endpoint, ...]:
     return tuple(
         Endpoint(
@@ -103,13 +101,11 @@ def _endpoints(
             weight=ref.weight or 1,
             tls_settings=backend_tls(ref.tls, files),
             server_name=(ref.tls.server_name if ref.tls else None) or backend.address.host,
+            profile=profiles.index(backend.profile),
+            health_path=ref.health_check_path,
         )
-        for at, (ref, backend) in enumerate(zip(refs, backends, strict=True))
+        for at, (ref, backend) in enumerate(zip(model.backend_refs, backends, strict=True))
     )
-
-
-def _upstream_model(model: ProviderModel, provider: str) -> str:
-    return model.external_model_ids.get(provider) or model.provider_model_id or model.name
 
 
 def _external_names(model: ProviderModel) -> tuple[str, ...]:
@@ -127,10 +123,3 @@ def _pricing(pricing: AuthoredPricing | None) -> Pricing | None:
         cached_input_per_1m=pricing.cached_input_per_1m,
         cache_write_per_1m=pricing.cache_write_per_1m,
     )
-
-
-def _key(backend: Backend, environ: Mapping[str, str]) -> str | None:
-    inline, variable = backend.credential_source
-    if inline is None and variable is not None:
-        return environ[variable]
-    return inline

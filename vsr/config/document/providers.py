@@ -33,7 +33,10 @@ class BackendRefTls:
 
 @attrs.frozen
 class BackendRef:
-    """`providers.models[].backend_refs[]`; `tls` is not in the canonical document."""
+    """`providers.models[].backend_refs[]`.
+
+    Not in the canonical document: `api_format`, `health_check_path` and `tls`.
+    """
 
     name: str | None = None
     endpoint: str | None = None
@@ -45,9 +48,11 @@ class BackendRef:
     auth_prefix: str | None = None
     extra_headers: Mapping[str, str] = attrs.field(factory=dict, repr=False, metadata=SECRET)
     api_version: str | None = None
+    api_format: Literal["openai", "responses", "anthropic"] | None = None
     chat_path: str | None = None
     api_key: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
     api_key_env: str | None = None
+    health_check_path: str | None = None
     tls: BackendRefTls | None = None
 
 
@@ -124,7 +129,7 @@ class Reliability:
 
 @attrs.frozen
 class ProviderModel:
-    """`providers.models[]`: one alias, one wire protocol, one cluster."""
+    """`providers.models[]`: one alias, one cluster."""
 
     name: str = ""
     catalog: str | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from vsr.config.address import DEFAULT_PORTS
-from vsr.config.backend import Backend, backend_name, is_chat_path, resolve_backend, wire_protocol
+from vsr.config.backend import Backend, backend_name, is_chat_path, resolve_backend, wire_protocols
 from vsr.config.checks import (
     check_names,
     check_text,
@@ -37,20 +37,18 @@ _RESERVED_HEADERS = frozenset(
 
 
 def check_backends(model: ProviderModel, path: Path, report: Report) -> None:
-    """Each backend can be called, and all of one model alike."""
+    """Each backend can be called; one of another kind than its neighbours too."""
     names = [backend_name(ref, at) for at, ref in enumerate(model.backend_refs)]
     check_names((((*path, at, "name"), name) for at, name in enumerate(names)), report)
-    protocol = wire_protocol(model)
-    first: Backend | None = None
-    for at, ref in enumerate(model.backend_refs):
+    protocols = wire_protocols(model)
+    for at, (ref, protocol) in enumerate(zip(model.backend_refs, protocols, strict=True)):
         place = (*path, at)
         _check_backend(ref, protocol, place, report)
         backend = _resolved(ref, protocol, place, report)
-        if backend is not None and first is not None:
-            _check_same(first, backend, place, report)
         if ref.tls is not None:
             check_backend_tls(ref.tls, backend, (*place, "tls"), report)
-        first = first or backend
+        if ref.health_check_path is not None:
+            _check_health_path(model, ref.health_check_path, (*place, "health_check_path"), report)
 
 
 def _check_backend(ref: BackendRef, protocol: str, path: Path, report: Report) -> None:
@@ -61,7 +59,7 @@ def _check_backend(ref: BackendRef, protocol: str, path: Path, report: Report) -
         if protocol not in provider.protocols:
             what = f"the provider {ref.provider!r} does not speak {protocol!r}"
             why = f"it speaks {', '.join(provider.protocols)}"
-            mend = "set api_format of the model to one of them or use another provider"
+            mend = "set api_format, here or of the model, to one of them or use another provider"
             report.add((*path, "provider"), what, why, mend)
         _check_credential(ref, provider, path, report)
         if ref.api_version is not None:
@@ -73,6 +71,15 @@ def _check_backend(ref: BackendRef, protocol: str, path: Path, report: Report) -
         why = "it takes a path that begins with / and holds visible ASCII only"
         report.add((*path, "chat_path"), "is not a path", why)
     _check_extra_headers(ref.extra_headers, (*path, "extra_headers"), report)
+
+
+def _check_health_path(model: ProviderModel, health_path: str, path: Path, report: Report) -> None:
+    if health_path and not is_chat_path(health_path):
+        why = "it takes a path that begins with / and holds visible ASCII only"
+        report.add(path, "is not a path", why, 'write "" for a backend that is not asked')
+    if model.reliability.health_check_path is None:
+        why = "nobody is asked without reliability.health_check_path of the model"
+        report.add(path, "is out of place", why, "set that or remove this")
 
 
 def _check_provider_name(path: Path, provider: str, report: Report) -> bool:
@@ -141,28 +148,3 @@ def _resolved(ref: BackendRef, protocol: str, path: Path, report: Report) -> Bac
         mend = "" if place != path else "give base_url or endpoint"
         report.add(place, "is not the address of a backend", str(error), mend)
         return None
-
-
-def _check_same(first: Backend, other: Backend, path: Path, report: Report) -> None:
-    differ = [
-        words
-        for words, one, another in (
-            ("provider", first.provider, other.provider),
-            ("URL scheme", first.address.scheme, other.address.scheme),
-            ("base path", first.address.base_path, other.address.base_path),
-            ("credential", first.credential_source, other.credential_source),
-            ("auth header", first.auth_header, other.auth_header),
-            ("auth prefix", first.auth_prefix, other.auth_prefix),
-            ("extra headers", first.headers, other.headers),
-            ("API version", first.api_version, other.api_version),
-            ("path", first.path, other.path),
-        )
-        if one != another
-    ]
-    if differ:
-        report.add(
-            path,
-            f"differs from the model's first backend in {', '.join(differ)}",
-            "all backends of one model are called alike",
-            "make them equal or give this backend a model of its own",
-        )

@@ -11,6 +11,7 @@ from vsr.config.validate.models import check_cards, check_default_model, models_
 from vsr.config.validate.providers import check_providers
 from vsr.config.validate.recipes import check_recipes
 from vsr.config.validate.reliability import check_reliability
+from vsr.config.validate.unlike import check_adapters
 
 
 def validate(document: Document, report: Report) -> None:
@@ -26,6 +27,7 @@ def validate(document: Document, report: Report) -> None:
     check_providers(document.providers, report, has_transport=document.listeners != ())
     check_default_model(document.providers.defaults.model, models, report)
     check_cards(document.routing.modelCards, models, report)
+    check_adapters(document, report)
     check_recipes(document, models, report)
     check_global(document.global_, report)
     check_egress(document, report)
