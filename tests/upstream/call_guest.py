@@ -52,6 +52,8 @@ class Guest:
     body: bytes = attrs.field(default=b"", init=False)
     has_whole_body: bool = attrs.field(default=False, init=False)
     ended_at: float | None = attrs.field(default=None, init=False)
+    attempts_at_departure: int | None = attrs.field(default=None, init=False)
+    """How many there were when it left before its time, if it did."""
 
     def __attrs_post_init__(self) -> None:
         self.journal = Journal([])
@@ -78,6 +80,12 @@ class Guest:
     def attempts_of(self, model: str) -> list[Attempt]:
         """Return the attempts of its call to a model."""
         return [each for each in self.journal.attempts if each.cluster == model]
+
+    def leave(self) -> None:
+        """Go before it is served."""
+        if self.attempts_at_departure is None:
+            self.attempts_at_departure = len(self.journal.attempts)
+            self.life.cancel()
 
     def call(self, model: str) -> Call:
         """Return its request as a call to a model."""
@@ -153,6 +161,7 @@ class Guest:
         """Send the call and read the answer; whatever happens, `ended_at` is set."""
         try:
             with self.life:
+                await trio.lowlevel.checkpoint()
                 await (self._call() if self.ask.chain is None else self._call_along())
         except UpstreamFailure as failure:
             self._note_end(failure)
@@ -206,13 +215,19 @@ class Guest:
     async def _read(self, response: UpstreamResponse) -> None:
         reading, pieces = self.ask.reading, [response.take()]
         if reading in {Reading.RELAYED, Reading.RELAYED_IN_PART}:
-            relays_all = reading is Reading.RELAYED
-            await response.relay(lambda data: pieces.append(data) is None and relays_all)
+
+            def take(data: bytes) -> bool:
+                pieces.append(data)
+                return reading is Reading.RELAYED
+
+            await response.relay(take)
         elif reading in {Reading.WHOLE, Reading.SLOWLY}:
             while piece := await response.receive():
                 pieces.append(piece)
                 await trio.sleep(PAUSE_S if reading is Reading.SLOWLY else 0)
         elif reading is Reading.ONE_PIECE:
             pieces.append(await response.receive())
+        else:
+            response.close()  # as the gateway does, where it answers in the backend's place
         self.body = b"".join(pieces)
         self.has_whole_body = response.is_complete

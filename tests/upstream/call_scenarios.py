@@ -220,7 +220,8 @@ def _mostly(
     draw: st.DrawFn, usual: st.SearchStrategy[_Value], *others: st.SearchStrategy[_Value]
 ) -> _Value:
     """Draw from the first two times out of three."""
-    return draw(usual if draw(st.integers(0, 2)) < 2 else st.one_of(*others))
+    drawn: _Value = draw(usual if draw(st.integers(0, 2)) < 2 else st.one_of(*others))
+    return drawn
 
 
 _EVIDENCE = _mostly(st.just(RetryEvidence.ANY), st.just(RetryEvidence.KNOWN_ZERO))
@@ -234,7 +235,7 @@ _retries = st.builds(
     status_codes=st.sampled_from([frozenset(), frozenset({404, 429}), frozenset({200})]),
     back_off_base_s=st.sampled_from([0.025, 0.4]),
     back_off_max_s=st.sampled_from([0.25, 2.0]),
-    retry_after_max_s=_maybe(5.0),
+    retry_after_max_s=st.sampled_from([5.0, None]),
     evidence=_EVIDENCE,
 )
 _policies = st.builds(
@@ -242,7 +243,7 @@ _policies = st.builds(
     per_try_s=_maybe(0.25, 1.0),
     first_byte_s=_maybe(0.2, 1.0),
     retry=_mostly(_retries, st.none()),
-    total_s=_maybe(0.0, 0.5, 2.0),
+    total_s=st.sampled_from([None, 0.0, 0.5, 0.5, 2.0]),
     idle_s=_maybe(0.0, 0.15),
     evidence=_EVIDENCE,
 )
@@ -341,11 +342,15 @@ _others: st.SearchStrategy[Step] = _mostly(
     st.builds(Reload, st.integers(0, 2)),
 )
 _steps: st.SearchStrategy[Step] = _mostly(_asks, _others)
+_plays = _mostly(
+    st.sampled_from(["503", "reset", "ok", "503 retry-after=1", "late 503", "late"]),
+    st.sampled_from(list(PLAYS)),
+)
 scenarios = st.builds(
     Scenario,
     configurations=_configurations(),
     plays=st.lists(
-        st.lists(st.sampled_from(list(PLAYS)), min_size=1, max_size=6),
+        st.lists(_plays, min_size=1, max_size=6),
         min_size=BACKENDS,
         max_size=BACKENDS,
     ),

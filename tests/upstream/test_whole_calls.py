@@ -30,7 +30,7 @@ class Watch(trio.abc.Instrument):
         for guest in self.world.present:
             guest.steps += 1
             if guest.steps == guest.ask.leaves_behind:
-                guest.life.cancel()
+                guest.leave()
 
 
 async def play(scenario: Scenario) -> World:
@@ -49,7 +49,7 @@ async def play(scenario: Scenario) -> World:
                 check_still(world)
             await trio.sleep(PATIENCE_S)
             for guest in world.present:
-                guest.life.cancel()
+                guest.leave()
         check_still(world)
         check_end(world)
         trio.lowlevel.remove_instrument(watch)
@@ -73,7 +73,7 @@ async def _do(world: World, step: Step, nursery: trio.Nursery, guests: trio.Nurs
             await trio.sleep(seconds)
         case Leave(who):
             if present:
-                present[who % len(present)].life.cancel()
+                present[who % len(present)].leave()
         case Turn(backend, reach):
             world.network.turn(backend, reach)
         case Reload(number):

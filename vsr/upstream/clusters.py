@@ -70,7 +70,9 @@ class Clusters:
         for pool in self.pools.values():
             clusters = (each.cluster for each in self if each.pool is pool)
             pool.join(self, {end.host_port for each in clusters for end in each.endpoints})
-        self.breakers = CandidateBreakers() if previous is None else previous.breakers
+        self.breakers: CandidateBreakers = (
+            CandidateBreakers() if previous is None else previous.breakers
+        )
         self.breakers.join(self, snapshot)
 
     @property
