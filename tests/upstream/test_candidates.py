@@ -83,6 +83,19 @@ async def test_settings_that_are_gone_leave_nothing(
     assert known(scene) == 3
 
 
+async def test_models_that_no_longer_fall_back_are_forgotten(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Nobody asks how they did any more."""
+    scene = await start(nursery, [BAD], [BAD], [BAD])
+    assert await asked_by(scene) == {0: 1, 1: 1, 2: 1}
+
+    await scene.reload(document(scene, *NAMES).replace("enabled: true", "enabled: false"))
+
+    assert known(scene) == 0
+    assert await asked_by(scene) == {0: 1}
+
+
 async def test_old_configuration_keeps_its_own_until_its_last_request(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:

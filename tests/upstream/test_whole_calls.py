@@ -89,7 +89,7 @@ def run(scenario: Scenario) -> World:
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, phases=PHASES)
+@settings(max_examples=60, deadline=None, derandomize=True, phases=PHASES)
 @given(scenario=scenarios)
 def test_calls_keep_their_rules(scenario: Scenario) -> None:
     """Field reports C3, L1: whatever happens, nothing is held, late, repeated or told twice."""
@@ -98,7 +98,7 @@ def test_calls_keep_their_rules(scenario: Scenario) -> None:
 
 @pytest.mark.slow
 @settings(
-    max_examples=4000,
+    max_examples=2500,
     deadline=None,
     phases=PHASES,
     suppress_health_check=[HealthCheck.too_slow],
