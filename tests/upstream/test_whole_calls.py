@@ -14,6 +14,8 @@ PRESENT = 10
 """Clients at once."""
 PATIENCE_S = 40.0
 """Behind the last step; whoever is still there then leaves."""
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
+"""Without an explanation: it would play every scenario hundreds of times more."""
 
 
 @attrs.define(eq=False)
@@ -84,9 +86,6 @@ async def _do(world: World, step: Step, nursery: trio.Nursery, guests: trio.Nurs
 def run(scenario: Scenario) -> World:
     """Play a scenario on a clock of its own."""
     return trio.run(play, scenario, clock=trio.testing.MockClock(autojump_threshold=0))
-
-
-PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, phases=PHASES)
