@@ -110,7 +110,7 @@ async def _storm(served: Standalone, clients: int, rng: random.Random) -> None:
     "clients", [1000, pytest.param(10_000, marks=pytest.mark.slow)], ids=["1000", "10000"]
 )
 async def test_random_disconnects_leave_nothing_behind(served: Standalone, clients: int) -> None:
-    """Sockets, tasks, pool slots and leases are as before, and clean requests are served."""
+    """Field report C3: sockets, tasks, pool slots and leases are as before; clean requests pass."""
     with trio.fail_after(PATIENCE_S):
         await _ask_cleanly(served, 1)
         await served.settled()
@@ -137,7 +137,7 @@ async def test_random_disconnects_leave_nothing_behind(served: Standalone, clien
 
 
 async def test_spike_with_cancellations_passes(served: Standalone) -> None:
-    """Of 300 streams half are cut off by their clients; the others are whole, and so are later."""
+    """Field report T3: of 300 streams half are cut off; the others are whole, and so are later."""
     got: list[Answer] = []
 
     async def stream(at: int) -> None:

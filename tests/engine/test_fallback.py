@@ -171,7 +171,7 @@ _FAILURES = ("timeout", "5xx", "429", "connect", "content_refusal")
 async def test_trigger_fires_for_its_failures_alone(
     trigger: str, failure: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """Local replies of 503 and 504 are among `5xx`."""
+    """Field report R9: each fires, and no other; local replies of 503, 504 are among `5xx`."""
     more = f"retryable_status_codes: [599], triggers: ['{trigger}']"
     models = await start(nursery, f"enabled: true, {more}", alpha="total_timeout: 5s")
     fires = trigger == failure or (trigger == "5xx" and failure in {"timeout", "connect", "reset"})

@@ -175,7 +175,7 @@ async def test_candidate_s_body_is_made_of_the_client_s_alone(
     nursery: trio.Nursery,
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    """Plugins act once; model, path, length and reasoning are the candidate's."""
+    """Field report R3: plugins act once; model, path, length and reasoning are the candidate's."""
     chain, _, got, _ = await both(nursery, client, order, max_tokens=40)
 
     lines, body = chain.sent(order[1])

@@ -78,7 +78,7 @@ async def test_connections_stay_open_as_long_as_their_endpoint_is_served(
 async def test_every_request_is_served_by_one_version_while_versions_change(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """Forty versions under load: no error, and each answer names the version that it came from."""
+    """Field report O6: forty versions under load, no error, and each answer names its own."""
     network = MemoryNetwork()
     script = Script(latency_s=0.03, chunks=5, chunk_interval_s=0.02)
     backend = await start_backend(nursery, network, script)

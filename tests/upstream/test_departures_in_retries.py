@@ -108,7 +108,7 @@ async def leave(how: str, scene: Scene, client: MemoryConnection) -> None:
 async def test_client_that_leaves_ends_its_attempts_at_once(
     name: str, how: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """Its backend is left, its permits are given back, and nothing is tried again."""
+    """Field report C1: its backend is left, its permits are back, and nothing is tried again."""
     moment = MOMENTS[name]
     scene = await start_scene(nursery, SETTINGS + moment.more, *moment.plays)
     moment.arrange(scene)
@@ -142,7 +142,7 @@ async def test_client_that_leaves_ends_its_attempts_at_once(
 async def test_client_that_leaves_gives_its_place_in_line_up(
     attempts: int, how: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """Whether it waits to try, or to try again; those behind it move up."""
+    """Field report C1: whether it waits to try, or to try again; those behind it move up."""
     plays = [*[TRY_LATER] * attempts, streaming(20.0), OK]
     scene = await start_scene(nursery, SETTINGS + ONE_SLOT, plays)
     clients = []

@@ -141,7 +141,7 @@ COUNTED: dict[str, tuple[Play, Callable[[Scene], None]]] = {
 async def test_what_counts_against_an_endpoint(
     name: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """Each of these alone takes it out, where one is enough."""
+    """Field report O2: each of these takes it out, bodies that break behind the head too."""
     play, arrange = COUNTED[name]
     times = "connect_timeout: 2s, per_try_timeout: 3s, first_byte_timeout: 2s, total_timeout: 5s"
     scene = await start_scene(nursery, AT_ONCE + times, [play], [streaming()])

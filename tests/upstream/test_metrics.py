@@ -63,7 +63,7 @@ def of(name: str, **labels: str) -> str:
 async def test_calls_attempts_and_retries_are_told_apart(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """A repeated attempt is no call; a failed endpoint leaves rotation after two failures."""
+    """Field report O3: a repeated attempt is no call; which endpoint is out, and why, shows."""
     router, backends = await start(nursery)
 
     for _ in range(6):
@@ -89,7 +89,7 @@ async def test_calls_attempts_and_retries_are_told_apart(
 async def test_calls_under_way_show_while_they_are(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """A gauge, and no count before the end; a client that leaves is a cancelled attempt."""
+    """Field report C2: back to 0 when a client leaves, which is a cancelled attempt."""
     router, backends = await start(nursery)
     backends["two"].answer = backends["one"].answer = b""
     client = await router.connect()

@@ -58,7 +58,7 @@ async def test_retry_goes_to_another_endpoint(
 async def test_there_are_as_many_attempts_as_allowed(
     count: int, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """The answer is the last one, and forbids SDKs to go on if anything was repeated here."""
+    """Field report R4: the answer is the last one, and tells SDKs to stop if any was repeated."""
     statuses = [500, 502, 503, 504, 501, 505]
     plays = [failing(each, (b"x-number", b"%d" % each)) for each in statuses]
     scene = await start_scene(nursery, RETRIES + str(count), plays)
@@ -115,7 +115,7 @@ async def test_success_behind_failures_tells_nobody_to_stop(
 async def test_every_attempt_sends_the_same(
     size: int, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """In one write or two; behind an answer, a reset and a wait that was too long."""
+    """Field report R6: in one write or two; behind an answer, a reset and too long a wait."""
     settings = RETRIES + "3, per_try_timeout: 1s"
     scene = await start_scene(nursery, settings, [failing(500), RESET, SILENT, OK])
 

@@ -8,11 +8,12 @@ import trio
 
 from vsr.deadline import Deadline
 from vsr.errors import DeadlineExceeded, UpstreamFailure, UpstreamProtocolError, VsrError
-from vsr.resources.reliability import CandidateBreaker, FallbackTrigger
+from vsr.resources.reliability import FallbackTrigger
 from vsr.routing.effect import ImmediateResponse
 from vsr.routing.outcome import TransportFact
 from vsr.routing.plan import Alternatives, Call
 from vsr.routing.ports import Journal, Served
+from vsr.upstream.candidates import CandidateBreakers
 from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.outcomes import answer_of, kind_of
 from vsr.upstream.policy.candidate_breaker import CandidateState, has_failed
@@ -25,9 +26,6 @@ _SUCCESS = range(200, 300)
 _TOTAL = "total"
 _REFUSAL_BYTES = 262_144
 """Longer answers are not looked at for refusals, nor are streams, which begin before they end."""
-
-Breakers = dict[tuple[str, CandidateBreaker], CandidateState]
-"""What fallbacks know of models, by name and by the settings that it is judged with."""
 
 
 @attrs.define(eq=False)
@@ -66,7 +64,7 @@ class Chain:
     """
 
     cluster_for: Callable[[bytes], RuntimeCluster]
-    breakers: Breakers
+    breakers: CandidateBreakers
     alternatives: Alternatives
     listener_s: float | None
     """Default of total and idle timeouts."""
@@ -239,11 +237,7 @@ class Chain:
             self._breaker(model).record(failed=failed, now=trio.current_time())
 
     def _breaker(self, model: str) -> CandidateState:
-        settings = self.alternatives.policy.breaker
-        found = self.breakers.get((model, settings))
-        if found is None:
-            found = self.breakers[model, settings] = CandidateState(settings)
-        return found
+        return self.breakers.of(model, self.alternatives.policy.breaker)
 
 
 def _failed(failure: UpstreamFailure, fact: TransportFact) -> AttemptOutcome:

@@ -15,7 +15,8 @@ from vsr.resources.snapshot import Snapshot
 from vsr.routing.effect import ImmediateResponse
 from vsr.routing.plan import Alternatives, Call
 from vsr.routing.ports import Journal, Served
-from vsr.upstream.chain import Breakers, Chain
+from vsr.upstream.candidates import CandidateBreakers
+from vsr.upstream.chain import Chain
 from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.cluster_state import ClusterState, new_state
 from vsr.upstream.dialer import SecurityDomain
@@ -79,7 +80,10 @@ class Clusters:
         }
         self._default = next(iter(self._by_name.values()), None)
         self._join_pools()
-        self.breakers: Breakers = {} if previous is None else previous.breakers
+        self.breakers: CandidateBreakers = (
+            CandidateBreakers() if previous is None else previous.breakers
+        )
+        self.breakers.join(self, snapshot)
 
     @property
     def connections_in_use(self) -> int:
@@ -137,7 +141,8 @@ class Clusters:
             await cluster.warmed.wait()
 
     def close(self) -> None:
-        """Close idle connections that no other configuration wants; those in use close later."""
+        """Let go what no other configuration wants; connections in use close later."""
+        self.breakers.leave(self)
         for pool in self.pools.values():
             pool.leave(self)
 
