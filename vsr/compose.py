@@ -36,9 +36,11 @@ from vsr.resources.snapshot import Snapshot
 from vsr.routing.generation import ActiveGeneration, Generation
 from vsr.routing.ports import NoRuntime, Runtime
 from vsr.telemetry.access_log import AccessLog
+from vsr.upstream.background import Background
 from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.clusters import Clusters
 from vsr.upstream.clusters import Surroundings as UpstreamSurroundings
+from vsr.upstream.dialer import Alpn
 
 _log = logging.getLogger("vsr")
 _FLUSH_S = 2.0
@@ -63,6 +65,7 @@ class Parts:
     extensions: Extensions
     rng: random.Random
     runtime: Runtime = attrs.field(factory=NoRuntime)
+    background: Background = attrs.field(factory=Background)
 
     @classmethod
     def default(cls, network: Network) -> "Parts":
@@ -98,7 +101,7 @@ def build_generation(
     earlier = None if previous is None else previous.upstream
     clusters = Clusters(
         snapshot,
-        UpstreamSurroundings(parts.network, parts.rng, _default_tls_context),
+        UpstreamSurroundings(parts.network, parts.rng, _default_tls_context, parts.background),
         earlier if isinstance(earlier, Clusters) else None,
     )
     return Generation(version, snapshot, engine, clusters, on_unused=clusters.close)
@@ -113,6 +116,7 @@ class Router:
     server: Server
     active: ActiveGeneration
     _first: Generation
+    _background: Background
     _upkeep: trio.Nursery | None = attrs.field(default=None, init=False)
     """Of what runs beside the requests."""
 
@@ -155,12 +159,13 @@ class Router:
             path = f"listeners[{error.listener.name}]"
             mend = "free the address, or choose another address or port"
             raise ConfigRejected([Problem(path, str(error), mend=mend)]) from None
-        return cls(parts.network, gateway, server, active, generation)
+        return cls(parts.network, gateway, server, active, generation, parts.background)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until drained; started once the first generation is active."""
         async with trio.open_nursery() as upkeep:
             self._upkeep = upkeep
+            await upkeep.start(self._background.run)
             async with trio.open_nursery() as serving:
                 await serving.start(self.server.run)
                 await self.activate(self._first)
@@ -368,8 +373,13 @@ async def _write_stdout(data: bytes) -> None:
 
 
 @cache
-def _default_tls_context() -> ssl.SSLContext:
-    """Return the context of all TLS backends: system CA bundle, TLS 1.2 or newer."""
+def _default_tls_context(alpn: Alpn) -> ssl.SSLContext:
+    """Return the context of all TLS backends that are offered `alpn`.
+
+    It trusts the system's CA bundle and speaks TLS 1.2 or newer.
+    """
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if alpn:
+        context.set_alpn_protocols(list(alpn))
     return context

@@ -24,6 +24,16 @@ class ApiFormat(StrEnum):
     ANTHROPIC = "anthropic"
 
 
+class HttpVersion(StrEnum):
+    """How a cluster's backends are spoken to."""
+
+    HTTP_1_1 = "1.1"
+    HTTP_2 = "2"
+    """In clear text by prior knowledge; over TLS both sides must agree on it."""
+    AUTO = "auto"
+    """Over TLS alone: HTTP/2 where the backend chooses it, else HTTP/1.1."""
+
+
 @attrs.frozen
 class Pricing:
     """Prices per million tokens."""
@@ -105,6 +115,7 @@ class Cluster:
     """Header line that authenticates us to the backend."""
     connect_timeout_s: float = 10.0
     """TCP and TLS together. Source: the reference's cluster connect timeout."""
+    http_version: HttpVersion = HttpVersion.HTTP_1_1
     calls: CallPolicy = attrs.field(factory=CallPolicy)
     """Timeouts and retries of its calls, unless a layer above changes them."""
     replay_bytes: int = 4_194_304

@@ -22,6 +22,7 @@ from vsr.routing.plan import Call
 from vsr.routing.ports import Journal
 from vsr.upstream.attempt import Limits, WireRequest, try_host
 from vsr.upstream.cluster_state import ClusterState
+from vsr.upstream.h2_pool import AnyPool
 from vsr.upstream.outcomes import answer_of, failure_of, kind_of
 from vsr.upstream.policy.balancer import note_latency
 from vsr.upstream.policy.breaker import Breaker, BreakerLimit
@@ -29,7 +30,7 @@ from vsr.upstream.policy.host import Host
 from vsr.upstream.policy.outcome import AttemptOutcome, FailureKind, TimeoutStage
 from vsr.upstream.policy.outlier import observed_status
 from vsr.upstream.policy.retry import RetryState
-from vsr.upstream.pool import Pool, PooledConnection
+from vsr.upstream.pool import PooledConnection
 from vsr.upstream.response import Response
 from vsr.upstream.wire import Wire
 
@@ -43,7 +44,7 @@ class RuntimeCluster:
     """Implements `routing.ports.UpstreamCluster`; every change is one synchronous step."""
 
     cluster: Cluster
-    pool: Pool
+    pool: AnyPool
     wire: Wire
     state: ClusterState
     rng: random.Random

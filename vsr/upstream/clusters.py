@@ -1,23 +1,24 @@
 """The clusters of one configuration at run time, and the pools they share."""
 
 import random
-import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import attrs
 import trio
 
 from vsr.errors import NoHealthyEndpoint
 from vsr.network.port import Network
-from vsr.resources.cluster import Cluster
+from vsr.resources.cluster import Cluster, HttpVersion
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.effect import ImmediateResponse
 from vsr.routing.plan import Alternatives, Call
 from vsr.routing.ports import Journal, Served
+from vsr.upstream.background import Background
 from vsr.upstream.chain import Breakers, Chain
 from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.cluster_state import ClusterState, new_state
-from vsr.upstream.dialer import DomainDialer, SecurityDomain
+from vsr.upstream.dialer import DomainDialer, SecurityDomain, TlsContexts
+from vsr.upstream.h2_pool import AnyPool, H2Pool
 from vsr.upstream.pool import Pool
 from vsr.upstream.upkeep import keep_up
 from vsr.upstream.wire import Wire
@@ -29,7 +30,8 @@ class Surroundings:
 
     network: Network
     rng: random.Random
-    tls_context: Callable[[], ssl.SSLContext]
+    tls_context: TlsContexts
+    background: Background
 
 
 class Clusters:
@@ -50,8 +52,8 @@ class Clusters:
         self._surroundings = surroundings
         inherited = {} if previous is None else previous.states
         domains = {cluster.name: SecurityDomain.of(cluster) for cluster in snapshot.clusters}
-        shared: dict[SecurityDomain, Pool] = {} if previous is None else previous.pools
-        self.pools: dict[SecurityDomain, Pool] = {
+        shared: dict[SecurityDomain, AnyPool] = {} if previous is None else previous.pools
+        self.pools: dict[SecurityDomain, AnyPool] = {
             each: shared[each] for each in domains.values() if each in shared
         }
         """By what their connections have in common."""
@@ -129,10 +131,14 @@ class Clusters:
         for pool in self.pools.values():
             pool.leave(self)
 
-    def _pool_for(self, domain: SecurityDomain) -> Pool:
+    def _pool_for(self, domain: SecurityDomain) -> AnyPool:
         pool = self.pools.get(domain)
         if pool is None:
-            around = self._surroundings
-            pool = Pool(DomainDialer(domain, around.network, around.tls_context))
+            around, version = self._surroundings, domain.http_version
+            dialer = DomainDialer(domain, around.network, around.tls_context)
+            if version is HttpVersion.HTTP_1_1:
+                pool = Pool(dialer)
+            else:
+                pool = H2Pool(dialer, version, domain.connect_timeout_s, around.background)
             self.pools[domain] = pool
         return pool

@@ -1,7 +1,7 @@
 """Opens backend connections of one security domain."""
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import attrs
 import trio
@@ -16,7 +16,17 @@ from vsr.network.port import (
     TlsFailed,
 )
 from vsr.network.tls import start_client_tls
-from vsr.resources.cluster import Cluster, Endpoint
+from vsr.resources.cluster import Cluster, Endpoint, HttpVersion
+
+Alpn = tuple[str, ...]
+"""What we offer to speak over TLS, what we like best first; empty offers nothing."""
+TlsContexts = Callable[[Alpn], ssl.SSLContext]
+
+_ALPN: Mapping[HttpVersion, Alpn] = {
+    HttpVersion.HTTP_1_1: (),
+    HttpVersion.HTTP_2: ("h2",),
+    HttpVersion.AUTO: ("h2", "http/1.1"),
+}
 
 
 @attrs.frozen
@@ -27,6 +37,7 @@ class SecurityDomain:
     """TLS server name; None for cleartext."""
     connect_timeout_s: float
     ipv4_only: bool
+    http_version: HttpVersion = HttpVersion.HTTP_1_1
 
     @classmethod
     def of(cls, cluster: Cluster) -> "SecurityDomain":
@@ -39,6 +50,7 @@ class SecurityDomain:
             server_name=first.host if first is not None and first.tls else None,
             connect_timeout_s=cluster.connect_timeout_s,
             ipv4_only=len(cluster.endpoints) == 1,
+            http_version=cluster.http_version,
         )
 
 
@@ -48,8 +60,8 @@ class DomainDialer:
 
     domain: SecurityDomain
     network: Network
-    tls_context: Callable[[], ssl.SSLContext]
-    """Asked once per TLS connection; hands out one shared context."""
+    tls_context: TlsContexts
+    """Asked once per TLS connection; hands out shared contexts."""
 
     async def dial(self, endpoint: Endpoint) -> Connection:
         """Connect to `endpoint`, TLS handshake included, within the connect timeout."""
@@ -70,10 +82,15 @@ class DomainDialer:
         connection = await self.network.connect(
             endpoint.host, endpoint.port, ipv4_only=self.domain.ipv4_only
         )
-        if self.domain.server_name is None:
+        domain = self.domain
+        if domain.server_name is None:
             return connection
+        alpn = _ALPN[domain.http_version]
         try:
-            return await start_client_tls(connection, self.tls_context(), self.domain.server_name)
+            tls = await start_client_tls(connection, self.tls_context(alpn), domain.server_name)
+            if domain.http_version is HttpVersion.HTTP_2 and tls.application_protocol != "h2":
+                raise TlsFailed("NO_APPLICATION_PROTOCOL")  # noqa: TRY301  # as if it said so
         except BaseException:
             connection.close()
             raise
+        return tls

@@ -11,19 +11,19 @@ import trio
 from vsr.errors import DeadlineExceeded, UpstreamFailure, UpstreamProtocolError
 from vsr.headers import Headers
 from vsr.http.framing import FramingError
-from vsr.http.h1_client import ClientConnection
 from vsr.network.port import NetworkError, ReceiveTimedOut
 from vsr.routing.outcome import Attempt, TransportFact
+from vsr.upstream.h2_pool import AnyPool
 from vsr.upstream.policy.host import Host
 from vsr.upstream.policy.outcome import TimeoutStage
-from vsr.upstream.pool import Pool, PooledConnection
+from vsr.upstream.pool import ClientHttp, PooledConnection
 
 
 class AttemptOwner(Protocol):
     """The cluster that an attempt is one of; told of its end exactly once."""
 
     @property
-    def pool(self) -> Pool:
+    def pool(self) -> AnyPool:
         """Return where its connections come from."""
         ...
 
@@ -170,7 +170,7 @@ class _Feed:
     It runs in the task that serves every socket, so whatever goes wrong is kept for the request's.
     """
 
-    http: ClientConnection
+    http: ClientHttp
     sink: Callable[[bytes], bool]
     fault: Exception | None = None
 

@@ -10,10 +10,11 @@ from vsr.resources.reliability import HealthCheck
 from vsr.routing.outcome import Attempt
 from vsr.upstream.attempt import Limits, WireRequest, try_host
 from vsr.upstream.cluster import RuntimeCluster
+from vsr.upstream.h2_pool import AnyPool
 from vsr.upstream.policy.health import CheckResult, HealthState, check_result
 from vsr.upstream.policy.host import Host
 from vsr.upstream.policy.outlier import OutlierDetector
-from vsr.upstream.pool import Pool, PooledConnection
+from vsr.upstream.pool import PooledConnection
 from vsr.upstream.response import Response
 
 _USER_AGENT = (b"user-agent", b"vllm-semantic-router/health-check")
@@ -58,7 +59,7 @@ async def _check_forever(cluster: RuntimeCluster, check: HealthCheck, health: He
             cluster.warmed.set()
 
 
-async def _ask(pool: Pool, check: HealthCheck, host: Host) -> int | None:
+async def _ask(pool: AnyPool, check: HealthCheck, host: Host) -> int | None:
     """Ask an endpoint for its health; return its status, None if it does not answer."""
     request = WireRequest(b"GET", check.path.encode(), [_USER_AGENT], b"")
     attempt = Attempt("", host.endpoint.name, host.endpoint.address, trio.current_time())
@@ -85,7 +86,7 @@ async def _drain(response: Response) -> None:
 class _Checker:
     """Owner of the attempts of checks, which count for nothing but health."""
 
-    pool: Pool
+    pool: AnyPool
 
     def head_arrived(self, host: Host, attempt: Attempt, status: int) -> None:
         """Do nothing."""

@@ -19,7 +19,7 @@ from vsr.config.document.root import Document
 from vsr.config.providers import REASONING_TRANSPORTS
 from vsr.config.quantities import parse_duration_s
 from vsr.config.reasoning import family_of
-from vsr.resources.cluster import ApiFormat, Cluster, Endpoint, Pricing
+from vsr.resources.cluster import ApiFormat, Cluster, Endpoint, HttpVersion, Pricing
 from vsr.resources.reasoning import ReasoningTransport
 
 
@@ -52,6 +52,7 @@ def _cluster(
         route_headers=tuple((name.encode(), value.encode()) for name, value in first.headers),
         credential=credential,
         connect_timeout_s=parse_duration_s(reliability.connect_timeout),
+        http_version=HttpVersion(first.http_version),
         calls=call_policy(reliability),
         replay_bytes=reliability.replay_bytes,
         lb_policy=lb_policy(reliability),

@@ -37,6 +37,8 @@ class BackendRef:
     chat_path: str | None = None
     api_key: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
     api_key_env: str | None = None
+    http_version: Literal["1.1", "2", "auto"] = "1.1"
+    """Not in the canonical document."""
 
 
 @attrs.frozen

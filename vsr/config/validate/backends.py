@@ -45,6 +45,8 @@ def check_backends(model: ProviderModel, path: Path, report: Report) -> None:
         place = (*path, at)
         _check_backend(ref, protocol, place, report)
         backend = _resolved(ref, protocol, place, report)
+        if backend is not None:
+            _check_http_version(backend, place, report)
         if backend is not None and first is not None:
             _check_same(first, backend, place, report)
         first = first or backend
@@ -140,6 +142,16 @@ def _resolved(ref: BackendRef, protocol: str, path: Path, report: Report) -> Bac
         return None
 
 
+def _check_http_version(backend: Backend, path: Path, report: Report) -> None:
+    if backend.http_version == "auto" and backend.address.scheme != "https":
+        report.add(
+            (*path, "http_version"),
+            "'auto' needs https",
+            "the version is agreed upon in the TLS handshake, which clear text has none of",
+            'write "2" if the backend speaks HTTP/2 in clear text, else "1.1"',
+        )
+
+
 def _check_same(first: Backend, other: Backend, path: Path, report: Report) -> None:
     differ = [
         words
@@ -153,6 +165,7 @@ def _check_same(first: Backend, other: Backend, path: Path, report: Report) -> N
             ("extra headers", first.headers, other.headers),
             ("API version", first.api_version, other.api_version),
             ("path", first.path, other.path),
+            ("HTTP version", first.http_version, other.http_version),
         )
         if one != another
     ]
