@@ -28,6 +28,8 @@ class Act(Enum):
     """Closes the connection."""
     ABORT = auto()
     """Closes it with a reset."""
+    END = auto()
+    """Ends the response, in a play that goes on."""
     NO_END = auto()
     """Leaves the stream open behind the play."""
 
@@ -64,6 +66,7 @@ class Raw:
 
 Step = bytes | float | Head | Reset | GoAway | Raw | Act
 Play = Sequence[Step]
+_FIRST_FINAL = 200
 OK: Play = (Head(), b"{}")
 REFUSED: Play = (Reset(ErrorCodes.REFUSED_STREAM),)
 EVENT = b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"more"}}]}\n\n'
@@ -152,10 +155,10 @@ class H2Backend:
                 return
         session = Session(self, connection, len(self.sessions))
         self.sessions.append(session)
+        connection.on_gone = session.note_gone
         with suppress(ConnectionBroken):
             await session.serve()
         session.close()
-        self.gone_at.append(trio.current_time())
 
     def play_for(self, asked: Asked) -> Play:
         """Take in a call and return what is played for it."""
@@ -181,7 +184,14 @@ class Session:
         self._begun: set[int] = set()
         self._changed = trio.Event()
         self._sending = trio.Lock()
-        self.h2 = H2Connection(H2Configuration(client_side=False, header_encoding=None))
+        self.h2 = H2Connection(
+            H2Configuration(
+                client_side=False,
+                header_encoding=None,
+                normalize_outbound_headers=False,
+                validate_outbound_headers=False,
+            )
+        )
 
     @property
     def open_streams(self) -> int:
@@ -202,12 +212,16 @@ class Session:
             self.h2.update_settings(dict(self.backend.settings))
         await self.flush()
         async with trio.open_nursery() as tasks:
-            while data := await self.connection.receive():
-                for event in self.h2.receive_data(data):
-                    self._on_event(event, tasks)
-                await self.flush()
-                self._tell()
+            with suppress(ConnectionBroken):
+                await self._read(tasks)
             tasks.cancel_scope.cancel()
+
+    async def _read(self, tasks: trio.Nursery) -> None:
+        while data := await self.connection.receive():
+            for event in self.h2.receive_data(data):
+                self._on_event(event, tasks)
+            await self.flush()
+            self._tell()
 
     async def update(self, **settings: int) -> None:
         """Change settings, by their names in lower case."""
@@ -230,6 +244,11 @@ class Session:
             self.connection.abort()
         else:
             self.connection.close()
+
+    def note_gone(self) -> None:
+        """Note that the other side has left."""
+        self.is_closed = True
+        self.backend.gone_at.append(trio.current_time())
 
     def _tell(self) -> None:
         self._changed.set()
@@ -282,32 +301,39 @@ class Session:
     async def _step(self, asked: Asked, step: Step, *, is_last: bool) -> bool:
         """Do one step; return whether the play goes on."""
         match step:
-            case Head() if step.status < 200:
-                self.h2.send_headers(asked.stream_id, _fields(step))
-            case Head():
-                self.h2.send_headers(asked.stream_id, _fields(step), end_stream=is_last)
             case bytes():
                 await self._send(asked, step, is_last=is_last)
             case float() | int():
                 await trio.sleep(step)
-            case Reset():
-                self.h2.reset_stream(asked.stream_id, step.code)
             case GoAway():
                 last = asked.stream_id if step.processed else asked.stream_id - 2
                 await self.say_goaway(last, step.code)
             case Raw():
                 await self.flush()
                 await self.connection.send(step.data)
-            case Act.HANG:
-                await trio.sleep_forever()
-            case Act.NO_END:
-                return False
-            case Act.CLOSE | Act.ABORT:
-                await self.flush()
-                self.close(abort=step is Act.ABORT)
-                return False
+            case Act.END:
+                self.h2.end_stream(asked.stream_id)
+            case Act():
+                return await self._act(step)
+            case _:
+                self._put_out(asked, step, is_last=is_last)
         await self.flush()
         return True
+
+    def _put_out(self, asked: Asked, step: Head | Reset, *, is_last: bool) -> None:
+        if isinstance(step, Reset):
+            self.h2.reset_stream(asked.stream_id, step.code)
+        else:
+            ends = is_last and step.status >= _FIRST_FINAL
+            self.h2.send_headers(asked.stream_id, _fields(step), end_stream=ends)
+
+    async def _act(self, act: Act) -> bool:
+        if act is Act.HANG:
+            await trio.sleep_forever()
+        if act is not Act.NO_END:
+            await self.flush()
+            self.close(abort=act is Act.ABORT)
+        return False
 
     async def say_goaway(self, last_stream_id: int, code: int = 0) -> None:
         """Take no more streams; the library's own would end the connection."""
@@ -342,9 +368,7 @@ async def start_h2_backend(
     return await backend.start(nursery)
 
 
-def model_over_h2(port: int, name: str = "alpha", *, reliability: str = "") -> str:
-    """Return a model with one such backend as YAML."""
-    ref = f"{{endpoint: '127.0.0.1:{port}', http_version: '2'}}"
-    return f"{{name: {name}, reliability: {{{reliability}}}, backend_refs: [{ref}]}}"
-
-
+def model_over_h2(*ports: int, name: str = "alpha", reliability: str = "") -> str:
+    """Return a model with such backends as YAML."""
+    refs = ", ".join(f"{{endpoint: '127.0.0.1:{port}', http_version: '2'}}" for port in ports)
+    return f"{{name: {name}, reliability: {{{reliability}}}, backend_refs: [{refs}]}}"

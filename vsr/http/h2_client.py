@@ -150,6 +150,8 @@ class ClientConnection:
         stream_id = self._next_id
         self._next_id += 2
         self._h2.send_headers(stream_id, fields, end_stream=has_ended)
+        # For a body behind a HEAD request the library would end the connection.
+        self._h2.streams[stream_id].request_method = None
         self._streams[stream_id] = _Stream(is_head_request, is_sent=has_ended)
         self._noise.earn(_EARNED_BY_SENDING)
         return stream_id
@@ -235,8 +237,11 @@ class ClientConnection:
             self._discard_late(frame)
         elif frame.kind == Kind.HEADERS:
             self._pass_on(self._with_end(frame, stream))
-        else:
+        elif stream.has_head:
             self._pass_on(frame.whole)
+        else:
+            self._break(stream_id, stream, FramingError("body without a head"))
+            self._discard_late(frame)
 
     def _pass_on(self, whole: bytes) -> None:
         for event in self._h2.receive_data(whole):
@@ -329,9 +334,6 @@ class ClientConnection:
             self._owed = 0
         stream = self._streams[stream_id]
         stream.has_ended = event.stream_ended is not None
-        if not stream.has_head:
-            self._break(stream_id, stream, FramingError("body without a head"))
-            return
         if data:
             self._noise.earn(_EARNED_BY_DATA)
             if stream.left is not None:

@@ -69,6 +69,7 @@ class H2Connection:
         self._may_write = True
         self._is_ready = False
         """Whether hands were shaken."""
+        self._is_taking = False
         self._bug: Exception | None = None
         self.is_wanted = is_wanted
         self.is_over = False
@@ -150,6 +151,7 @@ class H2Connection:
             _log.exception("backend connection failed")
         finally:
             self.close()
+            self._connection.close()
 
     # What streams ask for: see `h2_stream.StreamOwner`.
 
@@ -209,11 +211,14 @@ class H2Connection:
 
     def _take(self, data: bytes) -> bool:
         """Act on what has come, often in the task that serves every socket: nothing may escape."""
+        self._is_taking = True
         try:
             return not self._feed(data) and not self.is_over
         except Exception as bug:  # noqa: BLE001  # raised again by `_read`
             self._bug = bug
             return False
+        finally:
+            self._is_taking = False
 
     def _feed(self, data: bytes) -> bool:
         self._received_at = now = self._now()
@@ -276,7 +281,10 @@ class H2Connection:
 
     def _end(self, fault: Callable[[], FramingError | UpstreamFailure]) -> None:
         self.is_over = True
-        self._connection.close()
+        if (
+            not self._is_taking
+        ):  # else `run` does it: what hands us bytes still holds the connection
+            self._connection.close()
         for stream in list(self._streams.values()):
             self._close_stream(stream, fault())
         self._on_change(self)
