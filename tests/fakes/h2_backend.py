@@ -119,8 +119,6 @@ class H2Backend:
     tls: ssl.SSLContext | None = None
     is_early: bool = False
     gives_credit: bool = True
-    answers: bool = True
-    """Whether it ever says a word, its settings included."""
     settings_after_s: float = 0.0
     health: Play = OK
     calls: list[Asked] = attrs.field(factory=list)
@@ -143,16 +141,23 @@ class H2Backend:
         return sum(not session.is_closed for session in self.sessions)
 
     async def _accept(self, nursery: trio.Nursery, listener: Listener) -> None:
-        while True:
-            nursery.start_soon(self._serve, await listener.accept())
+        try:
+            while True:
+                nursery.start_soon(self._serve, await listener.accept())
+        finally:
+            listener.close()
 
-    async def _serve(self, connection: Connection) -> None:
+    async def _serve(self, accepted: Connection) -> None:
+        try:
+            await self._speak(accepted)
+        except NetworkError:
+            pass  # no handshake came of it
+        finally:
+            accepted.close()
+
+    async def _speak(self, connection: Connection) -> None:
         if self.tls is not None:
-            try:
-                connection = await start_server_tls(connection, self.tls)
-            except NetworkError:
-                connection.close()
-                return
+            connection = await start_server_tls(connection, self.tls)
         session = Session(self, connection, len(self.sessions))
         self.sessions.append(session)
         connection.on_gone = session.note_gone
@@ -200,10 +205,6 @@ class Session:
 
     async def serve(self) -> None:
         """Serve until the connection ends."""
-        if not self.backend.answers:
-            while await self.connection.receive():
-                pass
-            return
         await trio.sleep(self.backend.settings_after_s)
         # The library's own limit is set aside: a test tells by `most_open` whether it was kept.
         self.h2.initiate_connection()

@@ -50,8 +50,8 @@ async def test_failed_dial_fails_all_who_wait_each_as_its_own_attempt(
         await trio.testing.wait_all_tasks_blocked()
         dials = (await scene.held())["dials"]
 
-    row = ("upstream_connect_failure", pytest.approx(3), TransportFact.NOT_CONNECTED)
-    assert (dials, ended) == (1, [row] * 20)
+    assert dials == 1
+    assert ended == [("upstream_connect_failure", 3.0, TransportFact.NOT_CONNECTED)] * 20
     assert await scene.held() == NOTHING
 
 
@@ -111,13 +111,15 @@ async def test_dial_ends_with_the_last_who_waits(
     for client in clients:
         client.close()
     await trio.testing.wait_all_tasks_blocked()
-    left = (await scene.held(), list(scene.backend.gone_at))
+    held, gone_at = await scene.held(), list(scene.backend.gone_at)
     later = await scene.begin()
     later.close()
     got = await scene.ask()
 
-    assert left == (NOTHING, [pytest.approx(1)])
-    assert (got.status, trio.current_time()) == (200, pytest.approx(6))
+    assert held == NOTHING
+    assert gone_at == pytest.approx([1])
+    assert got.status == 200
+    assert trio.current_time() == pytest.approx(6)
     assert await scene.held() == NOTHING
 
 
@@ -149,23 +151,25 @@ async def test_call_that_comes_as_a_dial_is_given_up_gets_another(
 
 
 @pytest.mark.parametrize(
-    ("members", "text", "at"),
+    ("settings_after_s", "text", "at"),
     [
-        ({"answers": False}, b"connection timeout", 3),
-        ({"settings_after_s": 4.0}, b"connection timeout", 3),
-        ({"settings_after_s": 2.0}, None, 2),
+        (1000.0, b"connection timeout", 3),
+        (4.0, b"connection timeout", 3),
+        (2.0, None, 2),
     ],
     ids=["never", "too late", "in time"],
 )
 async def test_settings_belong_to_connecting(
-    members: dict[str, object],
+    settings_after_s: float,
     text: bytes | None,
     at: float,
     nursery: trio.Nursery,
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """Within the connect timeout, with TCP and TLS; so nothing was sent when they fail to come."""
-    scene = await start_h2_scene(nursery, reliability="connect_timeout: 3s", **members)
+    scene = await start_h2_scene(
+        nursery, reliability="connect_timeout: 3s", settings_after_s=settings_after_s
+    )
 
     got = await scene.ask()
 
