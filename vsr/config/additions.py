@@ -26,6 +26,8 @@ ADDED_KEYS: Mapping[str, frozenset[str]] = {
         "": "setup",
         # The budget is the reference's; graphs are ours.
         "AlgorithmConfig": "budget graph params",
+        # Ours.
+        "CanonicalBackendRef": "http_version",
         # Ours, like `reliability` of recipes.
         "CanonicalEntrypoint": "reliability",
         "CanonicalRecipeRouting": "graphs reliability",

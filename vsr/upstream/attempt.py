@@ -94,18 +94,11 @@ async def try_host(
         _note_failure(attempt, pooled, error, limits)
         cluster.attempt_failed(host, attempt, pooled)
         raise
-    cluster.head_arrived(host, attempt, answer.status)
+    status, total_at = answer.status, limits.total_at
+    cluster.head_arrived(host, attempt, status)
     headers = Headers(answer.lines, answer.fields, answer.size_bytes)
     return Response(
-        cluster,
-        host,
-        attempt,
-        pooled,
-        idle_s,
-        limits.total_at,
-        answer.status,
-        headers,
-        answer.length,
+        cluster, host, attempt, pooled, idle_s, total_at, status, headers, answer.length
     )
 
 
