@@ -257,3 +257,14 @@ def test_bad_trailers_are_their_streams_fault(*, ends: bool) -> None:
         "pseudo-header field in trailers" if ends else "trailers without an end"
     )
     assert kinds(origin.send(origin.head(other, 200, ends=True))) == ["HeadArrived"]
+
+
+def test_status_in_endless_trailers_is_their_streams_fault() -> None:
+    """The library would take an informational status there for a fault of the connection."""
+    origin = Origin()
+    stream_id, other = origin.ask(), origin.ask()
+
+    events = origin.send(origin.head(stream_id), origin.head(stream_id, 103))
+
+    assert fault_of(events) == "trailers without an end"
+    assert kinds(origin.send(origin.head(other, 200, ends=True))) == ["HeadArrived"]

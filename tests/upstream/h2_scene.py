@@ -103,8 +103,9 @@ class Scene:
             "leases": self.router.generation.leases,
         }
 
-    def open_streams(self) -> int:
-        """Return how many streams are open for the backends, and for us."""
+    async def open_streams(self) -> int:
+        """Return how many streams are open for the backends, and for us, once nothing moves."""
+        await trio.testing.wait_all_tasks_blocked()
         ours = sum(
             len(each._streams) + len(each._http._streams) + len(each._output._blocked)
             for host in self.pool._hosts.values()

@@ -11,6 +11,7 @@ from tests.fakes.h2_backend import (
     STREAM_HEAD,
     Act,
     Head,
+    Raw,
     Reset,
     streaming,
 )
@@ -61,8 +62,8 @@ async def test_calls_in_turn_share_one_connection(
 
     assert statuses == [200] * 6
     assert len(scene.backend.sessions) == 1
+    assert await scene.open_streams() == 0
     assert (scene.pool.in_use, scene.pool.idle) == (0, 1)
-    assert scene.open_streams() == 0
 
 
 async def test_calls_at_a_time_share_one_connection(
@@ -207,7 +208,7 @@ async def test_early_answer_ends_a_large_request(
     assert scene.backend.calls[0].reset == 8
     assert await scene.held() == NOTHING
     assert scene.backend.open_sessions == 1
-    assert scene.open_streams() == 0
+    assert await scene.open_streams() == 0
 
 
 async def test_early_answer_that_is_reset_without_error_is_whole(
@@ -222,7 +223,7 @@ async def test_early_answer_that_is_reset_without_error_is_whole(
 
     assert (got.status, got.end, again.status) == (413, AnswerEnd.WHOLE, 200)
     assert len(scene.backend.sessions) == 1
-    assert scene.open_streams() == 0
+    assert await scene.open_streams() == 0
     assert await scene.held() == NOTHING
 
 
@@ -315,4 +316,44 @@ async def test_health_checks_go_over_http2(
     assert first[:1] == [b"GET"]
     assert len(scene.backend.sessions) == 1
     assert not scene.cluster.state.hosts[0].is_rotating
+    assert await scene.held() == NOTHING
+
+
+@pytest.mark.parametrize("count", [98, 99, 100, 101, 250, 1000])
+async def test_many_small_frames_are_taken_in_turns(
+    count: int, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """All of them, in order, wherever a turn ends; other tasks get theirs in between."""
+    frames = b"".join(b"\0\0\4\0\0\0\0\0\1" + b"%04d" % number for number in range(count))
+    scene = await start_h2_scene(nursery, (Head(), Raw(frames), Act.END))
+    turns = 0
+    response = await scene.send(Journal([]))
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while not response._pooled.http.is_complete:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+
+    nursery.start_soon(count_turns)
+    body = b""
+    while not response.is_complete:
+        body += await response.receive()
+    response.close()
+
+    assert body == b"".join(b"%04d" % number for number in range(count))
+    assert turns >= count // 100
+    assert await scene.held() == NOTHING
+
+
+async def test_head_request_has_no_body(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Its response may declare any length."""
+    scene = await start_h2_scene(nursery, (Head(200, ((b"content-length", b"99"),)),))
+
+    got = await scene.router.ask(method=b"HEAD", target=b"/v1/files/x")
+
+    assert (got.status, got.end, got.line(b"content-length")) == (200, AnswerEnd.WHOLE, b"99")
+    assert scene.backend.calls[0].field(b":method") == b"HEAD"
     assert await scene.held() == NOTHING

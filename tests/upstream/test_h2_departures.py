@@ -79,7 +79,7 @@ async def test_two_hundred_random_ends_leave_nothing(
 
     assert held == NOTHING
     assert got.status == 200
-    assert scene.open_streams() == 0
+    assert await scene.open_streams() == 0
     background = scene.router.parts.background._tasks
     assert background is not None
     connections = sum(len(host.connections) for host in scene.pool._hosts.values())
@@ -113,7 +113,7 @@ async def test_call_cancelled_at_any_step_leaves_nothing(
     steps = 0
     while await _cancelled_behind(steps, scene, body):
         assert await scene.held() == NOTHING
-        assert scene.open_streams() == 0
+        assert await scene.open_streams() == 0
         for session in scene.backend.sessions:
             session.close()
         await scene.held()

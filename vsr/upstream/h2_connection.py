@@ -70,6 +70,7 @@ class H2Connection:
         self._is_ready = False
         """Whether hands were shaken."""
         self._is_taking = False
+        """Whether the network is handing us bytes: then `run` closes the connection, not we."""
         self._bug: Exception | None = None
         self.is_wanted = is_wanted
         self.is_over = False
@@ -206,8 +207,10 @@ class H2Connection:
             if has_ended:
                 return
             # There is more in what was taken than one turn is for.
-            while self._act():
+            is_more = True
+            while is_more:
                 await trio.lowlevel.checkpoint()
+                is_more = self._act()
 
     def _take(self, data: bytes) -> bool:
         """Act on what has come, often in the task that serves every socket: nothing may escape."""
@@ -281,9 +284,7 @@ class H2Connection:
 
     def _end(self, fault: Callable[[], FramingError | UpstreamFailure]) -> None:
         self.is_over = True
-        if (
-            not self._is_taking
-        ):  # else `run` does it: what hands us bytes still holds the connection
+        if not self._is_taking:
             self._connection.close()
         for stream in list(self._streams.values()):
             self._close_stream(stream, fault())

@@ -267,7 +267,7 @@ class H2Stream:
             self._inbox.deliver(_NEWS)
 
     def _give_credit(self) -> None:
-        if self._uncredited and not self.body:
+        if self._uncredited:
             size, self._uncredited = self._uncredited, 0
             self._owner.give_credit(self, size)
 
