@@ -342,7 +342,7 @@ async def test_many_small_frames_are_taken_in_turns(
     response.close()
 
     assert body == b"".join(b"%04d" % number for number in range(count))
-    assert turns >= count // 100
+    assert turns >= count // 200
     assert await scene.held() == NOTHING
 
 

@@ -1,6 +1,5 @@
 """Dials that calls share: who gets what comes of them, and when they end."""
 
-import errno
 from contextlib import suppress
 from functools import partial
 
@@ -9,7 +8,7 @@ import trio
 import trio.testing
 
 from tests.fakes.h2_backend import OK, Act, Head, model_over_h2
-from tests.fakes.router import document_of, start_router
+from tests.fakes.router import clusters_of, document_of, start_router
 from tests.upstream.h2_scene import NOTHING, Scene, start_h2_scene
 from vsr.errors import UpstreamFailure
 from vsr.network.memory import Fault, MemoryNetwork
@@ -60,15 +59,13 @@ async def test_each_call_tells_of_a_shared_failure_as_its_own(
 ) -> None:
     """What one has tried before does not show in the answer of another."""
     network = MemoryNetwork()
+    network.faults["silent.test"] = Fault.SILENT
     models = [
-        model_over_h2(1, name="alpha"),
-        model_over_h2(1, name="beta", reliability="retry_count: 1, max_retries: 9"),
+        model_over_h2(1, name="alpha", reliability="connect_timeout: 3s"),
+        model_over_h2(1, name="beta", reliability="connect_timeout: 3s, retry_count: 1"),
     ]
-    router = await start_router(nursery, network, document_of(*models))
-    text = PREFIX + (
-        b"remote connection failure, transport failure reason: delayed connect error: %d"
-        % errno.ECONNREFUSED
-    )
+    document = document_of(*models).replace("127.0.0.1:1'", "silent.test:1'")
+    router = await start_router(nursery, network, document)
     bodies: list[bytes] = []
 
     async def ask(model: bytes) -> None:
@@ -76,12 +73,17 @@ async def test_each_call_tells_of_a_shared_failure_as_its_own(
         bodies.append(got.body)
 
     async with trio.open_nursery() as calls:
-        for _ in range(4):
-            calls.start_soon(ask, b"alpha")
+        for _ in range(3):
             calls.start_soon(ask, b"beta")
+        await trio.sleep(1)
+        for _ in range(3):
+            calls.start_soon(ask, b"alpha")
+        await trio.sleep(2.5)
+        calls.start_soon(ask, b"alpha")
 
+    text = PREFIX + b"connection timeout"
     retried = text.replace(b"reset reason", b"retried and the latest reset reason", 1)
-    assert sorted(bodies) == sorted([text] * 4 + [retried] * 4)
+    assert sorted(bodies) == sorted([text] * 4 + [retried] * 3)
 
 
 async def test_call_that_leaves_does_not_stop_the_others(
@@ -126,12 +128,11 @@ async def test_dial_ends_with_the_last_who_waits(
 async def test_call_that_comes_as_a_dial_is_given_up_gets_another(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """It must not be told that the other one failed."""
+    """It must not be told that the other one failed; in whichever order the tasks run."""
     scene = await start_h2_scene(nursery, settings_after_s=5.0)
-    scope = trio.CancelScope()
     responses: list[int] = []
 
-    async def leave() -> None:
+    async def leave(scope: trio.CancelScope) -> None:
         with scope:
             await scene.send(Journal([]))
 
@@ -140,14 +141,19 @@ async def test_call_that_comes_as_a_dial_is_given_up_gets_another(
         responses.append(response.status)
         response.close()
 
-    nursery.start_soon(leave)
-    await trio.testing.wait_all_tasks_blocked()
-    scope.cancel()
-    nursery.start_soon(come)
-    await trio.sleep(20)
+    for _ in range(12):
+        scope = trio.CancelScope()
+        nursery.start_soon(leave, scope)
+        await trio.testing.wait_all_tasks_blocked()
+        scope.cancel()
+        nursery.start_soon(come)
+        await trio.sleep(20)
+        assert await scene.held() == NOTHING
+        for session in scene.backend.sessions:
+            session.close()
+        await trio.sleep(1)
 
-    assert responses == [200]
-    assert await scene.held() == NOTHING
+    assert responses == [200] * 12
 
 
 @pytest.mark.parametrize(
@@ -229,9 +235,11 @@ async def test_connection_that_ends_as_it_begins_is_a_failed_one(
     document = document_of(model_over_h2(listener.port, reliability=reliability))
     scene = Scene(await start_router(nursery, network, document), [])
     attempts = await scene.failing()
+    got = await scene.ask()
 
     assert [attempt.error for attempt in attempts] == ["upstream_connect_failure"] * 3
     assert all(attempt.is_known_zero for attempt in attempts)
+    assert got.body.endswith(b"refused by GOAWAY" if says else b"closed before its settings")
     assert await scene.held() == NOTHING
 
 
@@ -268,34 +276,78 @@ async def test_failed_dial_fails_its_share_alone(
     assert (await scene.held())["lent"] == 4
 
 
+@pytest.fixture
+def one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let there be one connection, so that calls wait for its streams."""
+    monkeypatch.setattr("vsr.upstream.h2_pool.MAX_CONNECTIONS_PER_HOST", 1)
+
+
+@pytest.mark.usefixtures("one_connection")
 async def test_stream_that_comes_as_its_call_ends_is_passed_on(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """A place on a connection that nobody takes goes to the next who waits."""
-    scene = await start_h2_scene(nursery, (Act.HANG,), OK, settings={3: 1})
-    holder = Journal([])
-    scopes = [trio.CancelScope() for _ in range(3)]
+    """A place that nobody takes goes to the next who waits; in whichever order the tasks run."""
+    scene = await start_h2_scene(nursery, settings={3: 1})
     got: list[int] = []
 
-    async def call(number: int) -> None:
-        with scopes[number]:
-            response = await scene.send(holder)
+    async def call(number: int, scope: trio.CancelScope) -> None:
+        with scope:
+            response = await scene.send(Journal([]))
             got.append(number)
             response.close()
 
-    import vsr.upstream.h2_pool as module  # noqa: PLC0415  # its limit is changed
-
-    most = module.MAX_CONNECTIONS_PER_HOST
-    module.MAX_CONNECTIONS_PER_HOST = 1
-    try:
-        for number in range(3):
-            nursery.start_soon(call, number)
+    for _ in range(12):
+        scene.backend.plays = [*[OK] * len(scene.backend.calls), (Act.HANG,), OK]
+        scopes = [trio.CancelScope() for _ in range(3)]
+        for number, scope in enumerate(scopes):
+            nursery.start_soon(call, number, scope)
             await trio.testing.wait_all_tasks_blocked()
         scopes[0].cancel()
         scopes[1].cancel()
         await trio.sleep(1)
-    finally:
-        module.MAX_CONNECTIONS_PER_HOST = most
+        assert await scene.held() == NOTHING
 
-    assert got == [2]
+    assert got == [2] * 12
+
+
+@pytest.mark.usefixtures("one_connection")
+async def test_connection_that_goes_as_its_stream_is_handed_over_is_replaced(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Nothing was written on it, so it is no attempt."""
+    scene = await start_h2_scene(nursery, settings={3: 1})
+    holder = await scene.send(Journal([]))
+    journal = Journal([])
+    statuses: list[int] = []
+
+    async def wait() -> None:
+        response = await scene.send(journal)
+        statuses.append(response.status)
+        response.close()
+
+    nursery.start_soon(wait)
+    await trio.testing.wait_all_tasks_blocked()
+    [host] = scene.pool._hosts.values()
+    holder.close()
+    handed_over = host.connections[0].lent
+    host.connections[0].close()
+    await trio.sleep(1)
+
+    assert (handed_over, statuses, len(journal.attempts)) == (1, [200], 1)
     assert await scene.held() == NOTHING
+
+
+async def test_connection_to_a_host_that_nobody_wants_closes_behind_its_call(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Also one that was being dialled when the last who wanted it left."""
+    scene = await start_h2_scene(nursery, settings_after_s=2.0)
+    scene.pool.join(nursery, {("elsewhere", 1)})
+    client = await scene.begin()
+
+    scene.pool.leave(clusters_of(scene.router.generation))
+    answer = await client.receive()
+    await trio.testing.wait_all_tasks_blocked()
+
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert scene.backend.open_sessions == 0

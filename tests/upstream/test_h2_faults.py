@@ -316,8 +316,10 @@ async def test_per_try_timeout_is_retried_on_the_same_connection(
     )
 
     got = await scene.ask()
+    await trio.sleep(10)
+    again = await scene.ask()
 
-    assert got.status == 200
+    assert (got.status, again.status) == (200, 200)
     assert len(scene.backend.sessions) == 1
     assert scene.session.pings == 1
 
@@ -345,3 +347,69 @@ async def test_connection_that_does_not_answer_a_ping_gets_no_more_calls(
     assert (early, got.status, len(scene.backend.sessions)) == (1, 200, 2)
     assert await scene.held() == NOTHING
     assert lost.is_closed
+
+
+async def test_dead_connection_without_streams_is_closed_by_the_next_call(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """It would stay for ever otherwise."""
+    scene = await start_h2_scene(nursery, (Act.HANG,), OK)
+    client = await scene.begin()
+    lost = scene.session
+    lost.h2.receive_data = lambda _: []  # type: ignore[method-assign, assignment]  # is deaf now
+    client.close()
+    await trio.sleep(3)
+
+    got = await scene.ask()
+    await scene.held()
+
+    assert (got.status, len(scene.backend.sessions), lost.is_closed) == (200, 2, True)
+
+
+LARGE = b'{"x":"%b"}' % (b"y" * 200_000)
+
+
+@pytest.mark.parametrize(("reads", "fact"), [(False, 2), (True, WRITTEN)])
+async def test_reset_says_how_much_of_the_request_was_written(
+    reads: bool,  # noqa: FBT001  # a column
+    fact: TransportFact,
+    nursery: trio.Nursery,
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """A part, where windows kept the rest back: retries by `reset-before-request` look at it."""
+    scene = await start_h2_scene(
+        nursery,
+        (1.0, Reset(2)),
+        OK,
+        is_early=True,
+        gives_credit=reads,
+        reliability="retry_count: 1, retry_on: reset-before-request",
+    )
+
+    attempts = await scene.failing(LARGE)
+
+    assert attempts[0].fact == fact
+    assert len(attempts) == (1 if reads else 2)
+
+
+async def test_first_byte_timeout_begins_with_the_written_request(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Not while the backend takes its time to read."""
+    scene = await start_h2_scene(
+        nursery, (Act.HANG,), gives_credit=False, reliability="first_byte_timeout: 4s"
+    )
+    ended: list[float] = []
+
+    async def call() -> None:
+        await scene.failing(LARGE)
+        ended.append(trio.current_time())
+
+    nursery.start_soon(call)
+    await trio.sleep(10)
+    scene.session.h2.increment_flow_control_window(1_000_000)
+    scene.session.h2.increment_flow_control_window(1_000_000, 1)
+    await scene.session.flush()
+    await trio.sleep(10)
+
+    assert ended == pytest.approx([14])

@@ -45,8 +45,6 @@ class H2Connection:
         connection: Connection,
         timers: LazyTimers,
         on_change: Callable[["H2Connection"], None],
-        *,
-        is_wanted: bool,
     ) -> None:
         """Take an open connection; `shake_hands` and `run` come next.
 
@@ -54,7 +52,6 @@ class H2Connection:
             connection: nobody has used it.
             timers: of what its streams wait for.
             on_change: called when there may be room for a stream, and when it is over.
-            is_wanted: whether it is kept while it has no stream.
         """
         self._connection = connection
         self._http = ClientConnection()
@@ -72,7 +69,8 @@ class H2Connection:
         self._is_taking = False
         """Whether the network is handing us bytes: then `run` closes the connection, not we."""
         self._bug: Exception | None = None
-        self.is_wanted = is_wanted
+        self.is_wanted = True
+        """Whether it is kept while it has no stream."""
         self.is_over = False
         self.lent = 0
         """Streams in the hands of calls."""
@@ -268,8 +266,6 @@ class H2Connection:
                 self._close_stream(stream, fault)
             case _:
                 assert_never(event)
-        if stream.is_complete:
-            self._output.drop(stream)
 
     # Ends.
 

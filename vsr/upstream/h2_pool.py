@@ -226,6 +226,7 @@ class H2Pool:
             host.speaks_http_1 = False
             host.streams_each = dialled.capacity or 1
             host.connections.append(dialled)
+            dialled.is_wanted = self._plain.is_wanted(endpoint.host_port)
             self._serve(host, endpoint)
             dialled.close_if_unused()
             await dialled.run()
@@ -239,12 +240,8 @@ class H2Pool:
         connection = await self.dialer.dial(endpoint)
         if self.version is HttpVersion.AUTO and not _speaks_h2(connection):
             return connection
-        shared = H2Connection(
-            connection,
-            self.background.timers,
-            partial(self._changed, host, endpoint),
-            is_wanted=self._plain.is_wanted(endpoint.host_port),
-        )
+        on_change = partial(self._changed, host, endpoint)
+        shared = H2Connection(connection, self.background.timers, on_change)
         try:
             await shared.shake_hands()
         except BaseException:
