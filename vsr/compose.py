@@ -38,6 +38,7 @@ from vsr.routing.generation import ActiveGeneration, Generation
 from vsr.routing.ports import NoRuntime, Runtime
 from vsr.telemetry.access_log import AccessLog
 from vsr.telemetry.spans import SpanSink, open_sink
+from vsr.upstream.background import Background
 from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.clusters import Clusters
 from vsr.upstream.clusters import Surroundings as UpstreamSurroundings
@@ -68,6 +69,7 @@ class Parts:
     runtime: Runtime = attrs.field(factory=NoRuntime)
     open_spans: Callable[[Tracing], SpanSink] = open_sink
     """Called where tracing is on."""
+    background: Background = attrs.field(factory=Background)
 
     @classmethod
     def default(cls, network: Network) -> "Parts":
@@ -104,7 +106,7 @@ def build_generation(
     earlier = None if previous is None else previous.upstream
     clusters = Clusters(
         snapshot,
-        UpstreamSurroundings(parts.network, parts.rng, backend_context),
+        UpstreamSurroundings(parts.network, parts.rng, backend_context, parts.background),
         earlier if isinstance(earlier, Clusters) else None,
     )
     return Generation(version, snapshot, engine, clusters, on_unused=clusters.close)
@@ -119,6 +121,7 @@ class Router:
     server: Server
     active: ActiveGeneration
     _first: Generation
+    _background: Background
     _traced: TracedGateway | None = None
     """Before the gateway, where tracing is on."""
     _upkeep: trio.Nursery | None = attrs.field(default=None, init=False)
@@ -167,13 +170,14 @@ class Router:
             path = f"listeners[{error.listener.name}]"
             mend = "free the address, or choose another address or port"
             raise ConfigRejected([Problem(path, str(error), mend=mend)]) from None
-        return cls(parts.network, gateway, server, active, generation, traced)
+        return cls(parts.network, gateway, server, active, generation, parts.background, traced)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until drained; started once the first generation is active."""
         try:
             async with trio.open_nursery() as upkeep:
                 self._upkeep = upkeep
+                await upkeep.start(self._background.run)
                 async with trio.open_nursery() as serving:
                     await serving.start(self.server.run)
                     await self.activate(self._first)

@@ -11,7 +11,7 @@ VsrError
 |-- EveryModelFailed                      the author's answer behind the last model of a fallback
 |-- UpstreamFailure                       the routed call failed: answered by a local reply
 |   |-- NoHealthyEndpoint, UpstreamOverflow
-|   |-- UpstreamConnectFailure, UpstreamReset, UpstreamProtocolError
+|   |-- UpstreamConnectFailure, UpstreamReset, UpstreamRefused, UpstreamProtocolError
 |   |-- EgressRefused
 |   `-- DeadlineExceeded
 `-- ConfigRejected                        the document is refused, with every problem
@@ -229,6 +229,13 @@ class UpstreamFailure(VsrError):
         self.headers = (*self.headers, STOP_RETRYING)  # type: ignore[misc]  # of this one alone
         return self
 
+    def again(self) -> Self:
+        """Return the same failure for another call, which `after` may change by itself."""
+        other = type(self).__new__(type(self), *self.args)
+        other.args = self.args
+        vars(other).update(vars(self))
+        return other
+
 
 class NoHealthyEndpoint(UpstreamFailure):
     """No endpoint can take the call, or its host name did not resolve; nothing was sent."""
@@ -252,7 +259,7 @@ class UpstreamOverflow(UpstreamFailure):
 
 
 class UpstreamConnectFailure(UpstreamFailure):
-    """TCP or TLS could not be set up; `detail` is an errno number or a TLS reason."""
+    """TCP, TLS or HTTP/2 could not be set up; `detail` is an errno number, or the reason."""
 
     code = "upstream_connect_failure"
     flag = "UF"
@@ -279,13 +286,25 @@ class EgressRefused(UpstreamFailure):
 
 
 class UpstreamReset(UpstreamFailure):
-    """The backend closed or reset the connection before the response head."""
+    """The backend closed or reset the connection, or one stream of it, before the response head."""
 
     code = "upstream_reset"
     flag = "UC"
 
+    def __init__(self, *, of_stream: bool = False) -> None:
+        super().__init__(_RESET + ("remote reset" if of_stream else "connection termination"))
+        if of_stream:
+            self.flag = "UR"  # type: ignore[misc]  # of this one alone
+
+
+class UpstreamRefused(UpstreamFailure):
+    """The backend refused the stream before it did anything for the call."""
+
+    code = "refused_stream"
+    flag = "UR"
+
     def __init__(self) -> None:
-        super().__init__(_RESET + "connection termination")
+        super().__init__(_RESET + "remote refused stream reset")
 
 
 class UpstreamProtocolError(UpstreamFailure):

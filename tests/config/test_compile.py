@@ -6,7 +6,7 @@ import pytest
 
 from vsr.config.report import Report
 from vsr.config.source import check_bytes
-from vsr.resources.cluster import Cluster, Endpoint, UserKeys
+from vsr.resources.cluster import Cluster, Endpoint, HttpVersion, UserKeys
 from vsr.resources.listener import Identity, Listener
 from vsr.resources.program import (
     Algorithm,
@@ -258,3 +258,17 @@ def test_snapshot_shows_no_backend_credential(name: str) -> None:
     clusters = compiled(name).clusters
 
     assert "canary" not in repr(clusters)
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("openai", HttpVersion.HTTP_1_1),
+        ("over-http-1", HttpVersion.HTTP_1_1),
+        ("over-http-2", HttpVersion.HTTP_2),
+        ("as-agreed", HttpVersion.AUTO),
+    ],
+)
+def test_http_version_is_as_written(name: str, version: HttpVersion) -> None:
+    """HTTP/1.1 unless something else is; with or without quotes."""
+    assert cluster(name).endpoints[0].http_version is version

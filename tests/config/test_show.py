@@ -72,6 +72,7 @@ def test_shown_document_has_defaults_and_redactions() -> None:
             "provider": "vllm",
             "extra_headers": {"x-a": "<redacted>"},
             "api_key": "<redacted>",
+            "http_version": "1.1",
         }
     ]
     assert document["routing"]["decisions"][0]["name"] == "yes"

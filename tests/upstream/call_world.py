@@ -34,7 +34,7 @@ from vsr.routing.engine import Engine
 from vsr.routing.generation import ActiveGeneration, Generation
 from vsr.upstream.cluster_state import ClusterState
 from vsr.upstream.clusters import Clusters, Surroundings
-from vsr.upstream.pool import Pool
+from vsr.upstream.h2_pool import AnyPool
 
 SLOW_S = 0.2
 """What connecting to a slow backend takes."""
@@ -159,7 +159,7 @@ class World:
     guests: list[Guest] = attrs.field(factory=list, init=False)
     active: ActiveGeneration = attrs.field(factory=ActiveGeneration, init=False)
     generations: list[Generation] = attrs.field(factory=list, init=False)
-    pools: set[Pool] = attrs.field(factory=set, init=False)
+    pools: set[AnyPool] = attrs.field(factory=set, init=False)
     """All that ever were."""
     states: set[ClusterState] = attrs.field(factory=set, init=False)
     _rng: random.Random = attrs.field(init=False)
@@ -178,7 +178,7 @@ class World:
     def serve(self, configuration: Configuration, nursery: trio.Nursery) -> None:
         """Let a configuration serve from now on."""
         previous = self.active.current
-        around = Surroundings(self.network, self._rng, lambda _: ssl.create_default_context())
+        around = Surroundings(self.network, self._rng, lambda *_: ssl.create_default_context())
         clusters = Clusters(
             Snapshot("", clusters=configuration),
             around,

@@ -20,6 +20,7 @@ from vsr.routing.plan import Call
 from vsr.routing.ports import Journal
 from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.clusters import Clusters, Surroundings
+from vsr.upstream.dialer import Alpn
 from vsr.upstream.mix import Fitting
 from vsr.upstream.policy.host import Host
 
@@ -77,7 +78,7 @@ class FakeRenditions:
 def clusters_of(*clusters: Cluster, previous: Clusters | None = None) -> Clusters:
     """Return the clusters of a snapshot with these."""
 
-    def context(_: BackendTls) -> ssl.SSLContext:
+    def context(_: BackendTls, __: Alpn) -> ssl.SSLContext:
         return ssl.create_default_context()
 
     around = Surroundings(MemoryNetwork(), random.Random(7), context)  # noqa: S311  # a seed

@@ -200,7 +200,7 @@ async def start(
     retry = RetryPolicy(1, frozenset({on}), back_off_base_s=60, back_off_max_s=60)
     policy = CallPolicy(retry=attrs.evolve(retry, evidence=evidence))
     cluster = Cluster("alpha", endpoints, "alpha", connect_timeout_s=CONNECT_S, calls=policy)
-    around = Surroundings(network, random.Random(7), lambda _: contexts.client)  # noqa: S311
+    around = Surroundings(network, random.Random(7), lambda *_: contexts.client)  # noqa: S311
     [found] = Clusters(Snapshot("", clusters=(cluster,)), around)
     balancer = found.state.rotation._balancer
     assert isinstance(balancer, RoundRobin)

@@ -29,7 +29,7 @@ ADDED_KEYS: Mapping[str, frozenset[str]] = {
         # The budget is the reference's; graphs are ours.
         "AlgorithmConfig": "budget graph params",
         # Ours.
-        "CanonicalBackendRef": "api_format health_check_path tls",
+        "CanonicalBackendRef": "api_format health_check_path http_version tls",
         "CanonicalRouterGlobal": "egress",
         # Ours, like `reliability` of recipes.
         "CanonicalEntrypoint": "reliability",

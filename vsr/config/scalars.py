@@ -101,7 +101,7 @@ def words_reader(words: tuple[str, ...]) -> Reader:
     """Return the reader of one of a closed set of words."""
 
     def read(value: Value, path: Path, report: Report) -> str:
-        if type(value) is int and str(value) in words:
+        if type(value) in {int, float} and str(value) in words:
             return str(value)  # YAML takes a word of digits for a number
         word = read_str(value, path, report)
         if word not in words and not report.is_broken(path):

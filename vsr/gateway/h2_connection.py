@@ -13,7 +13,6 @@ from vsr.errors import InvalidRequest
 from vsr.gateway.connection import HEAD_TIMEOUT_S
 from vsr.gateway.exchange import Handler, ListenerState, Run
 from vsr.gateway.h2_exchange import H2Exchange
-from vsr.gateway.h2_output import Output
 from vsr.gateway.request_scope import RequestScope
 from vsr.gateway.writer import BAD_REQUEST
 from vsr.headers import HeaderLine
@@ -33,6 +32,7 @@ from vsr.http.h2_events import (
 from vsr.http.h2_frames import ErrorCode
 from vsr.http.h2_library import MAX_STREAMS
 from vsr.http.h2_server import ServerConnection
+from vsr.network.h2_output import Output
 from vsr.network.port import Connection, NetworkError
 from vsr.network.timers import Timer
 from vsr.routing.outcome import Cause

@@ -7,13 +7,13 @@ import outcome
 import trio
 
 from vsr.errors import BodyTooLarge, InvalidRequest, RequestTimedOut
-from vsr.gateway.h2_output import Output
 from vsr.gateway.request_scope import RequestScope
 from vsr.gateway.writer import BAD_REQUEST
 from vsr.headers import HeaderLine
 from vsr.http.framing import FramingError, RequestHead
 from vsr.http.h2_frames import HEADER_BYTES, ErrorCode
 from vsr.http.h2_server import ServerConnection
+from vsr.network.h2_output import Output
 from vsr.network.port import ConnectionBroken
 from vsr.network.timers import LazyTimers, Timer
 from vsr.routing.outcome import Cause

@@ -33,6 +33,11 @@ HOP_BY_HOP = frozenset(
 )
 """Fields that end at this hop. Source: RFC 9110 section 7.6.1."""
 
+METHODS_WITH_BODY = frozenset({b"POST", b"PUT", b"PATCH"})
+"""Methods of requests that usually have a body. Source: RFC 9110 section 8.6."""
+WITHOUT_BODY = (204, 304)
+"""Statuses of responses that have no body. Source: RFC 9110 section 6.4.1."""
+
 HOST = re.compile(rb"(?:[A-Za-z0-9\-._~!$&'()*+,;=%]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 """Value of a Host field. Source: RFC 9110 section 7.2."""
 _ABSOLUTE = re.compile(rb"https?://([^/?#]*)([^#]*)", re.IGNORECASE)

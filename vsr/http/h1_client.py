@@ -10,6 +10,8 @@ from vsr.http.framing import (
     HEAD_END,
     MAX_CHUNK_OVERHEAD_BYTES,
     MAX_HEAD_BYTES,
+    METHODS_WITH_BODY,
+    WITHOUT_BODY,
     FramingError,
     ResponseHead,
     read_framing,
@@ -20,8 +22,6 @@ _FIRST_STATUS = 100
 _FIRST_FINAL = 200
 _VERSIONS = frozenset({"1.0", "1.1"})
 _SWITCHING = 101
-_WITHOUT_BODY = (204, 304)
-_METHODS_WITH_BODY = frozenset({b"POST", b"PUT", b"PATCH"})
 
 
 class ClientConnection:
@@ -185,7 +185,7 @@ class ClientConnection:
         framing = read_framing(0, lines)
         if framing.is_chunked and self._version != "1.1":
             raise FramingError("Transfer-Encoding on HTTP/1.0")
-        has_body = not self._is_head_request and status not in _WITHOUT_BODY
+        has_body = not self._is_head_request and status not in WITHOUT_BODY
         self._is_chunked = framing.is_chunked
         self._ends_at_close = has_body and not framing.is_chunked and framing.length is None
         kept = lines
@@ -231,7 +231,7 @@ def encode_request(
     usually have one.
     """
     fields = b"\r\n".join(map(b": ".join, lines)) + b"\r\n" if lines else b""
-    if body_bytes or method in _METHODS_WITH_BODY:
+    if body_bytes or method in METHODS_WITH_BODY:
         return b"%b %b HTTP/1.1\r\nhost: %b\r\n%bcontent-length: %d\r\n\r\n" % (
             method,
             target,

@@ -82,13 +82,13 @@ class Frame(msgspec.Struct):
 
 
 class FrameSplitter:
-    """Cuts what a client sends into frames."""
+    """Cuts what a client sends into frames; what a server sends too, which `has_preface` tells."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_preface: bool = True) -> None:
         self._buffer = bytearray()
         self._at = 0
         """Where the next frame begins in the buffer."""
-        self._awaits_preface = True
+        self._awaits_preface = has_preface
         self._awaits_settings = True
         self._block: list[bytes] = []
         """Frames of a header block that has not ended."""
@@ -182,6 +182,20 @@ def encode_goaway(last_stream_id: int, code: int) -> bytes:
     """
     body = _GOAWAY.pack(last_stream_id, code)
     return _HEADER.pack(0, len(body), Kind.GOAWAY, 0, 0) + body
+
+
+def read_goaway(frame: Frame) -> int:
+    """Return the last stream that the sender of a GOAWAY may have worked on.
+
+    Raises:
+        ConnectionFault: it is no sound frame.
+    """
+    if frame.stream_id:
+        raise ConnectionFault(ErrorCode.PROTOCOL_ERROR)
+    if len(frame.whole) < HEADER_BYTES + _GOAWAY.size:
+        raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR)
+    last_stream_id: int = _GOAWAY.unpack_from(frame.whole, HEADER_BYTES)[0] & _STREAM_MASK
+    return last_stream_id
 
 
 def speaks_http2(start: bytes) -> bool | None:

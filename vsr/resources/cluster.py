@@ -26,6 +26,16 @@ class ApiFormat(StrEnum):
     ANTHROPIC = "anthropic"
 
 
+class HttpVersion(StrEnum):
+    """How a cluster's backends are spoken to."""
+
+    HTTP_1_1 = "1.1"
+    HTTP_2 = "2"
+    """In clear text by prior knowledge; over TLS both sides must agree on it."""
+    AUTO = "auto"
+    """Over TLS alone: HTTP/2 where the backend chooses it, else HTTP/1.1."""
+
+
 @attrs.frozen
 class Pricing:
     """Prices per million tokens."""
@@ -54,6 +64,7 @@ class Endpoint:
     """DNS name or IP address that its certificate must have."""
     profile: int = 0
     """How it is called, where its cluster's endpoints differ: an index of `Cluster.profiles`."""
+    http_version: HttpVersion = HttpVersion.HTTP_1_1
     health_path: str | None = None
     """What it is asked for its health; None: what the cluster says, empty: it is not asked."""
     authority: str = attrs.field(init=False)

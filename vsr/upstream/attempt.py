@@ -10,10 +10,12 @@ from vsr.errors import DeadlineExceeded, UpstreamFailure, UpstreamProtocolError,
 from vsr.headers import HeaderLine, Headers
 from vsr.http.framing import FramingError
 from vsr.http.h1_client import encode_request
+from vsr.http.h2_head import encode_h2_request
 from vsr.network.port import ConnectionBroken, ReceiveTimedOut
 from vsr.resources.cluster import Endpoint
 from vsr.routing.outcome import Attempt, TransportFact
 from vsr.routing.trace import Trace
+from vsr.upstream.h2_stream import H2Stream
 from vsr.upstream.policy.host import Host
 from vsr.upstream.policy.outcome import TimeoutStage
 from vsr.upstream.pool import PooledConnection
@@ -80,7 +82,9 @@ async def try_host(
     pool, endpoint, pooled = host.pool, host.endpoint, None
     try:
         pooled = pool.take_idle(endpoint) or await pool.dial(endpoint)
-        if rest := _write(pooled, request, endpoint):
+        if pooled.stream is not None:
+            await _write_stream(pooled, pooled.stream, request, endpoint)
+        elif rest := _write(pooled, request, endpoint):
             await _write_rest(pooled, *rest)
         http = pooled.http
         if limits.first_byte_s is not None:
@@ -97,18 +101,11 @@ async def try_host(
         _note_failure(attempt, pooled, error, limits)
         cluster.attempt_failed(host, attempt, pooled)
         raise
-    cluster.head_arrived(host, attempt, answer.status)
+    status, total_at = answer.status, limits.total_at
+    cluster.head_arrived(host, attempt, status)
     headers = Headers(answer.lines, answer.fields, answer.size_bytes)
     return Response(
-        cluster,
-        host,
-        attempt,
-        pooled,
-        idle_s,
-        limits.total_at,
-        answer.status,
-        headers,
-        answer.length,
+        cluster, host, attempt, pooled, idle_s, total_at, status, headers, answer.length
     )
 
 
@@ -151,6 +148,20 @@ def _end_body(pooled: PooledConnection) -> None:
     """Take the end of a body that its connection ends; one that is cut off shows when read."""
     with suppress(FramingError):
         pooled.http.feed_end()
+
+
+async def _write_stream(
+    pooled: PooledConnection, stream: H2Stream, request: WireRequest, endpoint: Endpoint
+) -> None:
+    """Send a request on a stream of its own, or as much of it as is wanted before the answer."""
+    stream.begin(is_head_request=request.method == b"HEAD")
+    scheme = b"https" if endpoint.tls else b"http"
+    url = scheme, endpoint.authority_bytes, request.target
+    body = request.body
+    fields = encode_h2_request(request.method, url, request.lines, len(body))
+    pooled.fact = TransportFact.REQUEST_PARTLY_WRITTEN
+    if stream.ask(fields, body) or await stream.wait_written():
+        pooled.fact = TransportFact.REQUEST_WRITTEN
 
 
 def _write(

@@ -2,27 +2,27 @@
 
 import random
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import attrs
 import trio
 
 from vsr.errors import NoHealthyEndpoint
 from vsr.network.port import Network
-from vsr.resources.backend_tls import BackendTls
 from vsr.resources.cluster import Cluster
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.effect import ImmediateResponse
 from vsr.routing.plan import Alternatives, Call
 from vsr.routing.ports import Journal, Served
+from vsr.upstream.background import Background
 from vsr.upstream.candidates import CandidateBreakers
 from vsr.upstream.chain import Chain
 from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.cluster_state import ClusterState, new_state
-from vsr.upstream.dialer import SecurityDomain
+from vsr.upstream.dialer import SecurityDomain, TlsContexts
+from vsr.upstream.h2_pool import AnyPool
 from vsr.upstream.mix import Mix
-from vsr.upstream.pool import Pool
-from vsr.upstream.pools import PoolMaker
+from vsr.upstream.pools import ContextKey, PoolMaker
 from vsr.upstream.upkeep import keep_up
 from vsr.upstream.wire import Wire
 
@@ -33,8 +33,10 @@ class Surroundings:
 
     network: Network
     rng: random.Random
-    tls_context: Callable[[BackendTls], ssl.SSLContext]
+    tls_context: TlsContexts
     """Makes the context of TLS settings; asked once for all pools that have the same."""
+    background: Background = attrs.field(factory=Background)
+    """Where shared connections work."""
 
 
 class Clusters:
@@ -59,12 +61,13 @@ class Clusters:
         maker = PoolMaker(
             surroundings.network,
             surroundings.tls_context,
+            surroundings.background,
             {} if previous is None else previous.pools,
             {} if previous is None else previous.contexts,
         )
-        self.pools: Mapping[SecurityDomain, Pool] = maker.pools
+        self.pools: Mapping[SecurityDomain, AnyPool] = maker.pools
         """By what their connections have in common."""
-        self.contexts: Mapping[BackendTls, ssl.SSLContext] = maker.contexts
+        self.contexts: Mapping[ContextKey, ssl.SSLContext] = maker.contexts
         """Of the TLS settings in use."""
         self._by_name: Mapping[bytes, RuntimeCluster] = {
             cluster.name.encode(): RuntimeCluster(
@@ -147,7 +150,7 @@ class Clusters:
             pool.leave(self)
 
     def _join_pools(self) -> None:
-        wanted: dict[Pool, set[tuple[str, int]]] = {pool: set() for pool in self.pools.values()}
+        wanted: dict[AnyPool, set[tuple[str, int]]] = {pool: set() for pool in self.pools.values()}
         for cluster in self:
             for host in cluster.state.hosts:
                 wanted[host.pool].add(host.endpoint.host_port)

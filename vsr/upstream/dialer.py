@@ -1,6 +1,7 @@
 """Opens backend connections of one security domain."""
 
 import ssl
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import attrs
@@ -18,8 +19,20 @@ from vsr.network.port import (
 )
 from vsr.network.tls import start_client_tls
 from vsr.resources.backend_tls import BackendTls
-from vsr.resources.cluster import Cluster, Endpoint
+from vsr.resources.cluster import Cluster, Endpoint, HttpVersion
 from vsr.resources.egress import Egress
+
+Alpn = tuple[str, ...]
+"""What we offer to speak over TLS, what we like best first; empty offers nothing."""
+
+TlsContexts = Callable[[BackendTls, Alpn], ssl.SSLContext]
+"""Makes the context of TLS settings, on which something is offered."""
+
+ALPN: Mapping[HttpVersion, Alpn] = {
+    HttpVersion.HTTP_1_1: (),
+    HttpVersion.HTTP_2: ("h2",),
+    HttpVersion.AUTO: ("h2", "http/1.1"),
+}
 
 
 @attrs.frozen
@@ -34,6 +47,7 @@ class SecurityDomain:
     ipv4_only: bool
     egress: Egress | None
     """None allows every address."""
+    http_version: HttpVersion = HttpVersion.HTTP_1_1
 
     @classmethod
     def of(cls, cluster: Cluster, endpoint: Endpoint) -> "SecurityDomain":
@@ -48,6 +62,7 @@ class SecurityDomain:
             connect_timeout_s=cluster.connect_timeout_s,
             ipv4_only=len(cluster.endpoints) == 1,
             egress=cluster.egress,
+            http_version=endpoint.http_version,
         )
 
 
@@ -87,7 +102,10 @@ class DomainDialer:
             return connection
         assert self.context is not None  # noqa: S101  # see there
         try:
-            return await start_client_tls(connection, self.context, domain.server_name)
+            tls = await start_client_tls(connection, self.context, domain.server_name)
+            if domain.http_version is HttpVersion.HTTP_2 and tls.application_protocol != "h2":
+                raise TlsFailed("NO_APPLICATION_PROTOCOL")  # noqa: TRY301  # as if it said so
         except BaseException:
             connection.close()
             raise
+        return tls

@@ -1,15 +1,19 @@
 """Idle backend connections of one security domain, newest first."""
 
+from collections import deque
 from collections.abc import Collection
+from typing import Protocol
 
 import attrs
 
+from vsr.http.framing import ResponseHead
 from vsr.http.h1_client import ClientConnection
 from vsr.http.plain_head import PlainHeads
 from vsr.network.port import Connection
 from vsr.resources.cluster import Endpoint
 from vsr.routing.outcome import TransportFact
 from vsr.routing.ports import Dialer
+from vsr.upstream.h2_stream import H2Stream
 
 MAX_IDLE_PER_HOST = 1024
 """Idle connections kept per host and port. Source: the reference's upstream layer."""
@@ -22,17 +26,44 @@ class Siblings(list["PooledConnection"]):
     """Whether anything of the configuration that is served goes there."""
 
 
+class ClientHttp(Protocol):
+    """The HTTP state of a call, be it of a connection or of a stream; see `h1_client`."""
+
+    head: ResponseHead | None
+    is_complete: bool
+    is_reusable: bool
+    body: deque[bytes]
+
+    def begin(self, *, is_head_request: bool) -> None:
+        """Expect the response to a new request."""
+        ...
+
+    def feed(self, data: bytes) -> None:
+        """Take in what was read."""
+        ...
+
+    def feed_end(self) -> None:
+        """Take in the end."""
+        ...
+
+    def take(self) -> bytes:
+        """Return the body bytes that have arrived, maybe none."""
+        ...
+
+
 @attrs.define(eq=False)
 class PooledConnection:
-    """A backend connection and the HTTP state on it."""
+    """A backend connection and the HTTP state on it; a stream of a shared one is both."""
 
     connection: Connection
-    http: ClientConnection
+    http: ClientHttp
     siblings: Siblings
     """It is among them while it waits."""
     is_waiting: bool = False
     fact: TransportFact = TransportFact.CONNECTED
     """Of the attempt that uses the connection."""
+    stream: H2Stream | None = None
+    """The two of them, where they are one."""
 
     def backend_left(self) -> None:
         """Close an idle connection when its backend does; one in use notices by itself."""
@@ -91,12 +122,15 @@ class Pool:
         Raises:
             UpstreamConnectFailure, NoHealthyEndpoint: see `Dialer.dial`.
         """
-        connection = await self.dialer.dial(endpoint)
+        return self.adopt(await self.dialer.dial(endpoint), endpoint)
+
+    def adopt(self, connection: Connection, endpoint: Endpoint) -> PooledConnection:
+        """Return a connection to `endpoint` that somebody else has dialled, as `dial` does."""
         self.in_use += 1
         siblings = self._idle.get(endpoint.host_port)
         if siblings is None:
             siblings = self._idle[endpoint.host_port] = Siblings()
-            siblings.is_wanted = self._is_wanted(endpoint.host_port)
+            siblings.is_wanted = self.is_wanted(endpoint.host_port)
         pooled = PooledConnection(connection, ClientConnection(self._heads), siblings)
         connection.on_gone = pooled.backend_left
         return pooled
@@ -121,7 +155,7 @@ class Pool:
         """Keep connections to these hosts and ports until `user` leaves."""
         self._wanted[user] = wanted
         for host_port, siblings in self._idle.items():
-            siblings.is_wanted = self._is_wanted(host_port)
+            siblings.is_wanted = self.is_wanted(host_port)
 
     def leave(self, user: object) -> None:
         """Close connections that nobody wants any more: idle ones now, those in use afterwards.
@@ -134,7 +168,7 @@ class Pool:
             self.close()
             return
         for host_port, siblings in list(self._idle.items()):
-            siblings.is_wanted = self._is_wanted(host_port)
+            siblings.is_wanted = self.is_wanted(host_port)
             if not siblings.is_wanted:
                 del self._idle[host_port]
                 _close_all(siblings)
@@ -145,9 +179,10 @@ class Pool:
         for siblings in self._idle.values():
             _close_all(siblings)
 
-    def _is_wanted(self, host_port: tuple[str, int]) -> bool:
+    def is_wanted(self, host_port: tuple[str, int]) -> bool:
+        """Return whether connections to there are kept; once the pool is closed none is."""
         if not self._wanted:
-            return True
+            return not self._is_closed
         return any(host_port in wanted for wanted in self._wanted.values())
 
 

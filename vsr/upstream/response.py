@@ -11,12 +11,11 @@ import trio
 from vsr.errors import DeadlineExceeded, UpstreamFailure, UpstreamProtocolError
 from vsr.headers import Headers
 from vsr.http.framing import FramingError
-from vsr.http.h1_client import ClientConnection
 from vsr.network.port import NetworkError, ReceiveTimedOut
 from vsr.routing.outcome import Attempt, TransportFact
 from vsr.upstream.policy.host import Host
 from vsr.upstream.policy.outcome import TimeoutStage
-from vsr.upstream.pool import PooledConnection
+from vsr.upstream.pool import ClientHttp, PooledConnection
 
 
 class AttemptOwner(Protocol):
@@ -170,7 +169,7 @@ class _Feed:
     It runs in the task that serves every socket, so whatever goes wrong is kept for the request's.
     """
 
-    http: ClientConnection
+    http: ClientHttp
     sink: Callable[[bytes], bool]
     fault: Exception | None = None
 

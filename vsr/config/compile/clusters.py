@@ -23,7 +23,7 @@ from vsr.config.document.root import Document
 from vsr.config.egress import egress_of
 from vsr.config.quantities import parse_duration_s
 from vsr.config.reasoning import family_of
-from vsr.resources.cluster import Cluster, Endpoint, Pricing, Profile
+from vsr.resources.cluster import Cluster, Endpoint, HttpVersion, Pricing, Profile
 from vsr.resources.egress import Egress
 
 
@@ -103,6 +103,7 @@ def _endpoints(
             server_name=(ref.tls.server_name if ref.tls else None) or backend.address.host,
             profile=profiles.index(backend.profile),
             health_path=ref.health_check_path,
+            http_version=HttpVersion(ref.http_version),
         )
         for at, (ref, backend) in enumerate(zip(model.backend_refs, backends, strict=True))
     )

@@ -35,7 +35,7 @@ class BackendRefTls:
 class BackendRef:
     """`providers.models[].backend_refs[]`.
 
-    Not in the canonical document: `api_format`, `health_check_path` and `tls`.
+    Not in the canonical document: `api_format`, `http_version`, `health_check_path` and `tls`.
     """
 
     name: str | None = None
@@ -52,6 +52,7 @@ class BackendRef:
     chat_path: str | None = None
     api_key: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
     api_key_env: str | None = None
+    http_version: Literal["1.1", "2", "auto"] = "1.1"
     health_check_path: str | None = None
     tls: BackendRefTls | None = None
 

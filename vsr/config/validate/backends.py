@@ -45,6 +45,8 @@ def check_backends(model: ProviderModel, path: Path, report: Report) -> None:
         place = (*path, at)
         _check_backend(ref, protocol, place, report)
         backend = _resolved(ref, protocol, place, report)
+        if backend is not None:
+            _check_http_version(backend, place, report)
         if ref.tls is not None:
             check_backend_tls(ref.tls, backend, (*place, "tls"), report)
         if ref.health_check_path is not None:
@@ -148,3 +150,13 @@ def _resolved(ref: BackendRef, protocol: str, path: Path, report: Report) -> Bac
         mend = "" if place != path else "give base_url or endpoint"
         report.add(place, "is not the address of a backend", str(error), mend)
         return None
+
+
+def _check_http_version(backend: Backend, path: Path, report: Report) -> None:
+    if backend.http_version == "auto" and backend.address.scheme != "https":
+        report.add(
+            (*path, "http_version"),
+            "'auto' needs https",
+            "the version is agreed upon in the TLS handshake, which clear text has none of",
+            'write "2" if the backend speaks HTTP/2 in clear text, else "1.1"',
+        )

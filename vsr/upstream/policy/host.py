@@ -1,10 +1,14 @@
 """One endpoint of a cluster as it is doing."""
 
+from typing import TYPE_CHECKING
+
 import attrs
 
 from vsr.resources.cluster import Endpoint
 from vsr.upstream.policy.stats import HostStats
-from vsr.upstream.pool import Pool
+
+if TYPE_CHECKING:
+    from vsr.upstream.h2_pool import AnyPool  # policies hand it around and never look inside
 
 
 @attrs.define(eq=False)
@@ -22,7 +26,7 @@ class Host:
     """Moving average of the time to the response head; None before the first one."""
     latency_at: float = 0.0
     """Monotonic seconds of its last change."""
-    pool: Pool = attrs.field(init=False, repr=False)
+    pool: "AnyPool" = attrs.field(init=False, repr=False)
     """Where its connections come from; set before the first attempt, and then never again: as long
     as this is the state of its cluster, its security domain stays the same."""
     stats: HostStats = attrs.field(factory=HostStats, init=False, repr=False)

@@ -7,11 +7,18 @@ from typing import Protocol
 import outcome
 import trio
 
-from vsr.http.h2_server import ServerConnection
 from vsr.network.port import Connection, ConnectionBroken, NetworkError
 
 MOST_UNWRITTEN_BYTES = 65_536
 """Beyond this nothing more of any body is put out."""
+
+
+class Speaker(Protocol):
+    """The protocol of a connection, as far as writing it goes."""
+
+    def take_output(self) -> bytes:
+        """Return what is to be sent to the peer."""
+        ...
 
 
 class SendingStream(Protocol):
@@ -35,7 +42,7 @@ class Output:
     """Writes what the protocol puts out, at once if the network takes it, else by one task."""
 
     def __init__(
-        self, connection: Connection, http: ServerConnection, on_broken: Callable[[], None]
+        self, connection: Connection, http: Speaker, on_broken: Callable[[], None]
     ) -> None:
         self._connection = connection
         self._http = http
