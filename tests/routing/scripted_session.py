@@ -1,5 +1,7 @@
 """A session that answers each phase as a test says, and an engine that opens it."""
 
+from collections.abc import Mapping
+
 import attrs
 
 from vsr.headers import Headers
@@ -109,6 +111,11 @@ class ScriptedEngine:
         """Open a session."""
         del tasks
         return ScriptedSession(self.script, request)
+
+    def passes_body(self, method: bytes, target: bytes, fields: Mapping[bytes, bytes]) -> bool:
+        """Return False: scripts see every body."""
+        del method, target, fields
+        return False
 
     async def plan(self, request: Request, tasks: Tasks) -> Plan:
         """Run the request phases."""

@@ -66,6 +66,20 @@ def find_endpoint(method: bytes, target: bytes) -> Endpoint:
     return Endpoint.ELSEWHERE
 
 
+def is_passed_on(method: bytes, target: bytes, *, may_bypass: bool) -> bool:
+    """Return whether such a request goes to a backend without anybody reading its body.
+
+    Args:
+        method: of the request.
+        target: path and query.
+        may_bypass: whether it goes past all routing, if its target is not a closed one.
+    """
+    try:
+        return find_endpoint(method, target) is Endpoint.ELSEWHERE or may_bypass
+    except (EndpointNotFound, MethodNotAllowed):
+        return may_bypass and not is_closed(target)
+
+
 def is_closed(target: bytes) -> bool:
     """Return whether `target` is served to nobody, not even past all routing."""
     return target.startswith(_REPLAY)

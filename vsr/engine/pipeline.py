@@ -1,13 +1,16 @@
 """The routing core: drives a session through the request phases and applies what it answers."""
 
+from collections.abc import Mapping
+
 from vsr.deadline import NO_DEADLINE
 from vsr.engine.alternatives import SessionAlternatives
 from vsr.engine.calls import call_of
+from vsr.engine.endpoints import is_passed_on
 from vsr.engine.entrypoint import compile_entrypoints
 from vsr.engine.extensions import Extensions, Surroundings
 from vsr.engine.model_list import render_model_list
 from vsr.engine.renditions import first_renditions
-from vsr.engine.session import INFERENCE, RoutingSession
+from vsr.engine.session import BYPASS, INFERENCE, RoutingSession, is_true
 from vsr.engine.settings import Settings, compile_settings
 from vsr.engine.target import Keystone, Workshop
 from vsr.graph.compile import PLAIN_STEPS, compile_graph
@@ -36,6 +39,11 @@ class RoutingEngine:
     def open(self, request: Request, tasks: Tasks) -> RoutingSession:
         """Open a session for `request`."""
         return RoutingSession(self._settings, request, tasks, NO_DEADLINE)
+
+    def passes_body(self, method: bytes, target: bytes, fields: Mapping[bytes, bytes]) -> bool:
+        """Return whether nobody reads the body; see `routing.engine.Engine`."""
+        may_bypass = self._settings.may_bypass and is_true(fields.get(BYPASS, b""))
+        return is_passed_on(method, target, may_bypass=may_bypass)
 
     async def plan(self, request: Request, tasks: Tasks) -> Plan:
         """Run the request phases; see `routing.engine.Engine`."""

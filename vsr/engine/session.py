@@ -57,6 +57,8 @@ INTERNAL_HEADERS = frozenset(
 )
 """Names of the reference's hop protocol: ours runs in process, so a client's copy means nothing."""
 
+BYPASS = b"x-vsr-skip-processing"
+"""Header of a client that wants its request passed on untouched."""
 INFERENCE = (Endpoint.CHAT, Endpoint.MESSAGES)
 HYGIENE = Effect(removes=INTERNAL_HEADERS, edits=(HeaderEdit(b"accept-encoding", b"identity"),))
 _BYPASS = Effect(removes=INTERNAL_HEADERS)
@@ -118,7 +120,7 @@ class RoutingSession(msgspec.Struct, gc=False):
     def request_headers(self) -> Effect:
         """Check method and path; answer the model list."""
         request = self.request
-        may_bypass = self.settings.may_bypass and self._is_set(b"x-vsr-skip-processing")
+        may_bypass = self.settings.may_bypass and self._is_set(BYPASS)
         try:
             if may_bypass and not is_closed(request.target):
                 self.endpoint = Endpoint.BYPASS
@@ -350,7 +352,7 @@ class RoutingSession(msgspec.Struct, gc=False):
 
     def _is_set(self, name: bytes) -> bool:
         value = self.request.headers.first_values().get(name)
-        return value is not None and value.strip().lower() == b"true"
+        return value is not None and is_true(value)
 
     def _unix_s(self) -> int:
         return int(self.settings.surroundings.unix())
@@ -360,6 +362,11 @@ class RoutingSession(msgspec.Struct, gc=False):
         edits = (*self.settings.refusal_edits, *extra)
         body = error_body(protocol_of(self.request.target), error)
         return Effect(immediate=ImmediateResponse(error.status, edits, body))
+
+
+def is_true(value: bytes) -> bool:
+    """Return whether a header's value says yes."""
+    return value.strip().lower() == b"true"
 
 
 def _tell(observers: Sequence[Observer], outcome: Outcome) -> None:

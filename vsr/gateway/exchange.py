@@ -60,6 +60,14 @@ class Exchange(Protocol):
         """
         ...
 
+    async def read_piece(self) -> bytes:
+        """Return the next bytes of the request body, empty at its end; it is not read otherwise.
+
+        Raises:
+            InvalidRequest, RequestTimedOut: as `read_body`.
+        """
+        ...
+
     async def respond(self, status: int, lines: list[HeaderLine], body: bytes) -> None:
         """Send a whole response; `lines` may hold a `content-length`, which is checked anew."""
         ...

@@ -94,20 +94,26 @@ class H1Exchange(msgspec.Struct, eq=False, gc=False):
         size = sum(map(len, parts))
         if size > limit_bytes:
             raise BodyTooLarge(limit_bytes)
-        while True:
+        while piece := await self.read_piece():
+            parts.append(piece)
+            size += len(piece)
+            if size > limit_bytes:
+                raise BodyTooLarge(limit_bytes)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    async def read_piece(self) -> bytes:
+        """Return the next bytes of the request body, empty at its end."""
+        while not self.is_body_read:
             event = self._http.next_event()
             if event is None:
                 await self._fill_body()
             elif isinstance(event, bytes):
-                parts.append(event)
-                size += len(event)
-                if size > limit_bytes:
-                    raise BodyTooLarge(limit_bytes)
+                return event
             elif event is End.REQUEST:
                 self.is_body_read = True
-                return parts[0] if len(parts) == 1 else b"".join(parts)
             else:
                 raise InvalidRequest(str(event), code=BAD_REQUEST)
+        return b""
 
     async def respond(self, status: int, lines: list[HeaderLine], body: bytes) -> None:
         """Send a whole response in one write."""

@@ -179,6 +179,18 @@ class H2Exchange:
                 return parts[0] if len(parts) == 1 else b"".join(parts)
             await self._wait_for_body()
 
+    async def read_piece(self) -> bytes:
+        """Return the next bytes of the request body, empty at its end."""
+        while True:
+            parts: list[bytes] = []
+            if self._take(parts):
+                return b"".join(parts)
+            if self._fault is not None:
+                raise InvalidRequest(str(self._fault), code=BAD_REQUEST)
+            if self._is_whole:
+                return b""
+            await self._wait_for_body()
+
     async def respond(self, status: int, lines: list[HeaderLine], body: bytes) -> None:
         """Send a whole response."""
         self._begin(status, lines, len(body), body)

@@ -10,6 +10,7 @@ import trio
 
 from vsr.deadline import NO_DEADLINE, Deadline
 from vsr.errors import (
+    BodyTooLarge,
     DeadlineExceeded,
     NotAdmitted,
     NotServing,
@@ -17,6 +18,7 @@ from vsr.errors import (
     VsrError,
 )
 from vsr.gateway.auth import check_api_key
+from vsr.gateway.client_body import ClientBody
 from vsr.gateway.exchange import Exchange
 from vsr.gateway.ingress import (
     ANTHROPIC_CLIENT_KEYS,
@@ -27,6 +29,7 @@ from vsr.gateway.ingress import (
 from vsr.gateway.relay import is_short, pass_as_it_comes, pass_stream, pass_whole, replaced
 from vsr.gateway.request_scope import RequestScope
 from vsr.gateway.writer import render_error
+from vsr.http.framing import RequestHead
 from vsr.network.port import NetworkError
 from vsr.resources.listener import Listener
 from vsr.routing.effect import ImmediateResponse, render_immediate
@@ -134,7 +137,8 @@ class RequestRun(msgspec.Struct, eq=False):
             is_anthropic = head.target.startswith(MESSAGES_PATH)
             check_api_key(head.lines, listener.api_keys, is_anthropic=is_anthropic)
             removed = ANTHROPIC_CLIENT_KEYS if is_anthropic else CLIENT_KEYS
-        body = await exchange.read_body(listener.max_body_bytes)
+        source = None if head.body is not None else self._passed_on(generation, listener, head)
+        body = b"" if source is not None else await exchange.read_body(listener.max_body_bytes)
         headers, request_id = ingress_headers(
             head,
             exchange.scheme,
@@ -161,10 +165,37 @@ class RequestRun(msgspec.Struct, eq=False):
             exchange.end_at(self.started_at + listener.call_timeout_s)
         self.plan = plan = await generation.engine.plan(request, self.scope)
         if plan.call is not None:
+            if source is not None:
+                await self._attach(generation, plan.call, source)
             await self._relay(generation, listener, plan, plan.call)
         elif plan.immediate is not None:
             status, lines = render_immediate(plan.immediate)
             await exchange.respond(status, lines, plan.immediate.body)
+
+    def _passed_on(
+        self, generation: Generation, listener: Listener, head: RequestHead
+    ) -> ClientBody | None:
+        """Return the body of a request if it goes on unread, None if it is read first.
+
+        Raises:
+            BodyTooLarge: more is announced than the listener takes.
+        """
+        if head.length == 0:
+            return None
+        if not generation.engine.passes_body(head.method, head.target, head.fields):
+            return None
+        if head.length is not None and head.length > listener.max_body_bytes:
+            raise BodyTooLarge(listener.max_body_bytes)
+        return ClientBody(self.exchange, self.scope, listener.max_body_bytes, head.length)
+
+    async def _attach(self, generation: Generation, call: Call, source: ClientBody) -> None:
+        """Give `call` its body: whole if it is short enough to be sent again, else as it comes."""
+        cluster = generation.upstream.cluster_for(call.route_key)
+        whole = await source.gather(cluster.replay_bytes)
+        if whole is None:
+            call.source = source
+        else:
+            call.body = whole
 
     async def _relay(
         self, generation: Generation, listener: Listener, plan: Plan, call: Call
@@ -177,11 +208,18 @@ class RequestRun(msgspec.Struct, eq=False):
         cluster = generation.upstream.cluster_for(call.route_key)
         total_s, idle_s = cluster.timeouts(call, listener.call_timeout_s)
         sent_at = exchange.now()
-        deadline = NO_DEADLINE if total_s is None else Deadline(sent_at + total_s)
+        deadline = NO_DEADLINE
+        if total_s is not None:
+            if call.source is None:
+                deadline = Deadline(sent_at + total_s)
+            else:
+                call.source.on_end(lambda now: exchange.end_at(now + total_s))
         exchange.end_at(deadline.at)
         response = await cluster.send(
             call, now=sent_at, deadline=deadline, idle_s=idle_s, journal=self.journal
         )
+        if call.source is not None and total_s is not None and not call.source.has_ended:
+            exchange.end_at(exchange.now() + total_s)  # the backend has answered without the rest
         try:
             self.upstream_s = self._note_head(response) - sent_at
             await self._answer_with(generation, plan, response)

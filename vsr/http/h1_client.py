@@ -215,6 +215,25 @@ class ClientConnection:
                 self._fault = FramingError("chunk extensions are too long")
 
 
+def encode_open_request(
+    method: bytes,
+    target: bytes,
+    authority: bytes,
+    lines: list[HeaderLine],
+    length: int | None,
+) -> bytes:
+    """Return the head of a request whose body is still to come.
+
+    Args:
+        method, target, authority, lines: as of `encode_request`.
+        length: of the body; None: it comes in chunks.
+    """
+    if length is not None:
+        return encode_request(method, target, authority, lines, length)
+    fields = b"\r\n".join(map(b": ".join, [*lines, (b"transfer-encoding", b"chunked")]))
+    return b"%b %b HTTP/1.1\r\nhost: %b\r\n%b\r\n\r\n" % (method, target, authority, fields)
+
+
 def encode_request(
     method: bytes, target: bytes, authority: bytes, lines: list[HeaderLine], body_bytes: int
 ) -> bytes:

@@ -156,24 +156,26 @@ class ClientConnection:
         self._noise.earn(_EARNED_BY_SENDING)
         return stream_id
 
-    def send_data(self, stream_id: int, data: memoryview) -> int | None:
-        """Send what the windows allow of the rest of a body, one frame at most.
+    def send_data(self, stream_id: int, data: memoryview, *, is_last: bool = True) -> int | None:
+        """Send what the windows allow of `data`, one frame at most.
 
-        Returns:
-            How many bytes that was; None when that was all.
+        It is not empty unless it is the last. Returns how many bytes that was; None when that was
+        the end of the request.
         """
         stream = self._streams.get(stream_id)
         if stream is None or stream.has_ended or self._is_over:
             return 0  # nobody reads it
         size = len(data)
         room = min(self._h2.local_flow_control_window(stream_id), MAX_FRAME_BYTES)
-        if room <= 0:
+        if room <= 0 < size:
             return 0
         self._noise.earn(_EARNED_BY_SENDING)
         if room < size:
             self._h2.send_data(stream_id, data[:room])
             return room
-        self._h2.send_data(stream_id, data, end_stream=True)
+        self._h2.send_data(stream_id, data, end_stream=is_last)
+        if not is_last:
+            return size
         stream.is_sent = True
         return None
 

@@ -146,7 +146,10 @@ def check_head_bytes(size: int) -> None:
 
 
 def encode_h2_request(
-    method: bytes, url: tuple[bytes, bytes, bytes], lines: Iterable[HeaderLine], body_bytes: int
+    method: bytes,
+    url: tuple[bytes, bytes, bytes],
+    lines: Iterable[HeaderLine],
+    body_bytes: int | None,
 ) -> list[HeaderLine]:
     """Return the field list of a request; fields that HTTP/2 does not have are left out.
 
@@ -154,7 +157,8 @@ def encode_h2_request(
         method: as the server is to see it.
         url: scheme, authority, and path with query.
         lines: neither Host nor Content-Length; names in lower case.
-        body_bytes: length of the body that follows; as to when it is said see `encode_request`.
+        body_bytes: length of the body that follows, None where that is not known; as to when it is
+            said see `encode_request`.
     """
     scheme, authority, target = url
     fields: list[HeaderLine] = [
@@ -164,7 +168,7 @@ def encode_h2_request(
         (b":path", target),
     ]
     fields += [line for line in lines if line[0] not in HOP_BY_HOP]
-    if body_bytes or method in METHODS_WITH_BODY:
+    if body_bytes is not None and (body_bytes or method in METHODS_WITH_BODY):
         fields.append((b"content-length", b"%d" % body_bytes))
     return fields
 

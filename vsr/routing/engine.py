@@ -1,5 +1,6 @@
 """The routing core as its adapters see it."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from vsr.headers import Headers
@@ -19,11 +20,21 @@ class Engine(Protocol):
         """Open a session; the ext_proc adapter drives it by callbacks."""
         ...
 
+    def passes_body(self, method: bytes, target: bytes, fields: Mapping[bytes, bytes]) -> bool:
+        """Return whether a request's body goes to the backend unread, and is not asked for here.
+
+        Args:
+            method: of the request.
+            target: path and query.
+            fields: one value of each header of the request.
+        """
+        ...
+
     async def plan(self, request: Request, tasks: Tasks) -> Plan:
         """Run the request phases and the request's graph.
 
         Args:
-            request: its body is whole.
+            request: its body is whole, or empty where it is passed on unread.
             tasks: the request's nursery; graph branches live and die in it.
 
         Returns:

@@ -7,6 +7,7 @@ import msgspec
 
 from vsr.headers import Headers
 from vsr.resources.reliability import CallPolicy, FallbackPolicy
+from vsr.routing.body import BodySource
 from vsr.routing.budget import Spend
 from vsr.routing.effect import ImmediateResponse
 from vsr.routing.outcome import Outcome
@@ -32,6 +33,8 @@ class Call(msgspec.Struct, gc=False):
     """Asked before every further attempt; None where nothing is counted."""
     policy: CallPolicy | None = None
     """Timeouts and retries; None: the cluster's own."""
+    source: BodySource | None = None
+    """The body, where it is passed on as it comes; `body` is empty then."""
     renditions: "Renditions | None" = None
     """The call for the cluster's other endpoints; None: it is the same for all of them."""
 

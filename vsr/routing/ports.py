@@ -138,6 +138,11 @@ class Journal(msgspec.Struct, gc=False):
 class UpstreamCluster(Protocol):
     """The backends of one model, and how they are called."""
 
+    @property
+    def replay_bytes(self) -> int:
+        """Return up to which size a body is kept to be sent again; a longer one is passed on."""
+        ...
+
     def timeouts(self, call: Call, listener_s: float | None) -> tuple[float | None, float | None]:
         """Return a call's total and idle timeout under a listener's default; None is no limit."""
         ...
@@ -154,7 +159,7 @@ class UpstreamCluster(Protocol):
         """Send `call` as the cluster's policy allows.
 
         Args:
-            call: its body is whole bytes, since a retry must be able to repeat it.
+            call: one whose body is passed on as it comes is tried again only before it was begun.
             now: monotonic seconds.
             deadline: of the request; bounds every attempt and the streamed body together.
             idle_s: limit of one wait for more of the body; None means no limit.

@@ -6,13 +6,14 @@ from math import inf
 import msgspec
 import trio
 
-from vsr.errors import DeadlineExceeded, UpstreamFailure, UpstreamProtocolError, UpstreamReset
+from vsr.errors import DeadlineExceeded, UpstreamFailure, UpstreamReset
 from vsr.headers import HeaderLine, Headers
 from vsr.http.framing import FramingError
-from vsr.http.h1_client import encode_request
+from vsr.http.h1_client import encode_open_request, encode_request
 from vsr.http.h2_head import encode_h2_request
 from vsr.network.port import ConnectionBroken, ReceiveTimedOut
 from vsr.resources.cluster import Endpoint
+from vsr.routing.body import BodySource
 from vsr.routing.outcome import Attempt, TransportFact
 from vsr.routing.trace import Trace
 from vsr.upstream.h2_stream import H2Stream
@@ -20,6 +21,7 @@ from vsr.upstream.policy.host import Host
 from vsr.upstream.policy.outcome import TimeoutStage
 from vsr.upstream.pool import PooledConnection
 from vsr.upstream.response import AttemptOwner, Response
+from vsr.upstream.upload import read, send_source, send_source_on, send_unless_answered
 
 _CANCELLED = "cancelled"
 _ONE_WRITE_BYTES = 65_536
@@ -33,12 +35,14 @@ class WireRequest(msgspec.Struct, gc=False):
     target: bytes
     lines: list[HeaderLine]
     body: bytes
+    source: BodySource | None = None
+    """Of the body, where it is not whole."""
 
 
 def traced(request: WireRequest, trace: Trace, attempt: Attempt) -> WireRequest:
     """Return `request` as it leaves for `attempt`: with the context of the attempt's span."""
     lines = trace.attempt_lines(attempt, request.lines)
-    return WireRequest(request.method, request.target, lines, request.body)
+    return WireRequest(request.method, request.target, lines, request.body, request.source)
 
 
 class Limits(msgspec.Struct, gc=False):
@@ -82,7 +86,9 @@ async def try_host(
     pool, endpoint, pooled = host.pool, host.endpoint, None
     try:
         pooled = pool.take_idle(endpoint) or await pool.dial(endpoint)
-        if pooled.stream is not None:
+        if request.source is not None:
+            await _write_source(pooled, request, request.source, endpoint, idle_s)
+        elif pooled.stream is not None:
             await _write_stream(pooled, pooled.stream, request, endpoint)
         elif rest := _write(pooled, request, endpoint):
             await _write_rest(pooled, *rest)
@@ -90,7 +96,7 @@ async def try_host(
         if limits.first_byte_s is not None:
             await _read_first_byte(pooled, trio.current_time() + limits.first_byte_s)
         while http.head is None:
-            _read(pooled, await pooled.connection.receive())
+            read(pooled, await pooled.connection.receive())
         answer = http.head
     except ConnectionBroken:
         failure = UpstreamReset()
@@ -141,7 +147,7 @@ async def _read_first_byte(pooled: PooledConnection, until: float) -> None:
         if not data and http.head is not None:
             _end_body(pooled)
             return
-        _read(pooled, data)
+        read(pooled, data)
 
 
 def _end_body(pooled: PooledConnection) -> None:
@@ -192,51 +198,39 @@ def _write(
 
 
 async def _write_rest(pooled: PooledConnection, data: bytes, body: bytes) -> None:
+    connection = pooled.connection
     if body:
-        await _write_apart(pooled, data, body)
+
+        async def send() -> None:
+            await connection.send(data)
+            await connection.send(body)
+
+        await send_unless_answered(pooled, send)
         return
     with suppress(ConnectionBroken):
-        await pooled.connection.send(data)
+        await connection.send(data)
         pooled.fact = TransportFact.REQUEST_WRITTEN
 
 
-async def _write_apart(pooled: PooledConnection, head: bytes, body: bytes) -> None:
-    """Send a large request, or as much of it as the backend wants before it answers."""
-    with suppress(ConnectionBroken):
-        await pooled.connection.send(head)
-        if await _write_unless_answered(pooled, body):
-            pooled.fact = TransportFact.REQUEST_WRITTEN
-
-
-async def _write_unless_answered(pooled: PooledConnection, body: bytes) -> bool:
-    """Send a large body; stop when an answer arrives, and return whether all of it was sent.
-
-    Source: RFC 9112 section 9.5: a client that sees an early error should stop sending.
-    """
-    connection = pooled.connection
-    answer: list[bytes] = []
-    is_sent = False
-    async with trio.open_nursery() as tasks:
-
-        async def listen() -> None:
-            with suppress(ConnectionBroken):
-                answer.append(await connection.receive())
-            tasks.cancel_scope.cancel(reason="the backend has answered")
-
-        tasks.start_soon(listen)
-        with suppress(ConnectionBroken):
-            await connection.send(body)
-            is_sent = True
-        tasks.cancel_scope.cancel(reason="the body is sent")
-    if answer:
-        _read(pooled, answer[0])
-    return is_sent
-
-
-def _read(pooled: PooledConnection, data: bytes) -> None:
-    if not data:
-        raise UpstreamReset
-    try:
-        pooled.http.feed(data)
-    except FramingError as fault:
-        raise UpstreamProtocolError(str(fault)) from None
+async def _write_source(
+    pooled: PooledConnection,
+    request: WireRequest,
+    source: BodySource,
+    endpoint: Endpoint,
+    idle_s: float | None,
+) -> None:
+    """Send a request whose body comes from its client, or as much of it as is wanted."""
+    is_head_request = request.method == b"HEAD"
+    pooled.fact = TransportFact.REQUEST_PARTLY_WRITTEN
+    if pooled.stream is not None:
+        pooled.stream.begin(is_head_request=is_head_request)
+        scheme = b"https" if endpoint.tls else b"http"
+        url = scheme, endpoint.authority_bytes, request.target
+        pooled.stream.start(encode_h2_request(request.method, url, request.lines, source.length))
+        await send_source_on(pooled, pooled.stream, source, idle_s)
+        return
+    pooled.http.begin(is_head_request=is_head_request)
+    head = encode_open_request(
+        request.method, request.target, endpoint.authority_bytes, request.lines, source.length
+    )
+    await send_source(pooled, head, source, idle_s)

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from math import inf
 
 import attrs
@@ -71,6 +72,11 @@ class RuntimeCluster:
         self._ejects = self.state.outliers is not None
         if self.state.is_warm:
             self.warmed.set()
+
+    @property
+    def replay_bytes(self) -> int:
+        """Return up to which size a body is kept to be sent again."""
+        return self.cluster.replay_bytes
 
     @property
     def needs_upkeep(self) -> bool:
@@ -204,6 +210,11 @@ class RuntimeCluster:
             self.state.rotation_changed()
 
 
+def _start_per_try(scope: trio.CancelScope, limits: Limits, per_try_s: float, now: float) -> None:
+    """Let an attempt's time begin, since all of its body is there."""
+    scope.deadline = limits.per_try_at = now + per_try_s
+
+
 @attrs.define(eq=False)
 class _Sending:
     """One call on its way through its attempts."""
@@ -243,7 +254,7 @@ class _Sending:
                     self._give_retry_slot_back()
                 now = trio.current_time()
                 wait_s = None
-                if retries is not None:
+                if retries is not None and not self._has_begun_source():
                     wait_s = retries.next_wait(outcome, now=now, deadline_at=self.total_at)
                 if wait_s is None or not self._may_retry(outcome, response):
                     return self._ended(response, failure)
@@ -254,6 +265,11 @@ class _Sending:
                 await trio.sleep(0 if self._may_go_elsewhere(outcome) else wait_s)
         finally:
             self._give_retry_slot_back()
+
+    def _has_begun_source(self) -> bool:
+        """Return whether some of a body that is not kept is gone."""
+        source = self.call.source
+        return source is not None and source.is_begun
 
     def _retries(self) -> RetryState | None:
         """Return the call's retries; None if it has none, or its body is too large to be kept."""
@@ -286,9 +302,13 @@ class _Sending:
         per_try_s = policy.per_try_s
         per_try_at = inf if per_try_s is None else now + per_try_s
         limits = Limits(self.total_at, per_try_at, policy.first_byte_s)
+        if request.source is not None:
+            limits.per_try_at = inf  # until the client has sent it
         if self.journal.trace is not None:
             request = traced(request, self.journal.trace, attempt)
-        with trio.CancelScope(deadline=per_try_at):
+        with trio.CancelScope(deadline=limits.per_try_at) as scope:
+            if request.source is not None and per_try_s is not None:
+                request.source.on_end(partial(_start_per_try, scope, limits, per_try_s))
             return await try_host(request, cluster, host, attempt, limits, idle_s=self.idle_s)
         raise DeadlineExceeded(TimeoutStage.PER_TRY)
 

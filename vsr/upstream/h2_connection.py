@@ -163,9 +163,13 @@ class H2Connection:
         self._streams[stream.stream_id] = stream
         return self._output.push(stream)
 
-    def send_frame(self, stream: H2Stream, data: memoryview) -> int | None:
+    def push(self, stream: H2Stream) -> bool:
+        """Send what a stream holds; return whether all of it went out."""
+        return self._output.push(stream)
+
+    def send_frame(self, stream: H2Stream, data: memoryview, *, is_last: bool) -> int | None:
         """Put out a frame of a body."""
-        return self._http.send_data(stream.stream_id, data)
+        return self._http.send_data(stream.stream_id, data, is_last=is_last)
 
     def give_credit(self, stream: H2Stream, size: int) -> None:
         """Let the server send more of a response."""

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from math import inf
 from typing import Protocol
 
+import trio
+
 from vsr.errors import UpstreamFailure
 from vsr.headers import HeaderLine
 from vsr.http.framing import FramingError, ResponseHead
@@ -27,7 +29,14 @@ class StreamOwner(Protocol):
         """
         ...
 
-    def send_frame(self, stream: "H2Stream", data: memoryview) -> int | None:
+    def push(self, stream: "H2Stream") -> bool:
+        """Send what the stream holds; return whether all of it went out.
+
+        If not, `went_out` follows.
+        """
+        ...
+
+    def send_frame(self, stream: "H2Stream", data: memoryview, *, is_last: bool) -> int | None:
         """Put out a frame of the body; return how many bytes that was, None if it was the last."""
         ...
 
@@ -51,6 +60,8 @@ class H2Stream:
         "_fault",
         "_inbox",
         "_owner",
+        "_taken",
+        "_to_end",
         "_uncredited",
         "_unsent",
         "body",
@@ -69,6 +80,10 @@ class H2Stream:
         self._inbox = Inbox(timers, _do_nothing)
         self._fault: Exception | None = None
         self._unsent = _NOTHING
+        self._to_end = False
+        """Whether the request ends behind what is unsent, and that was not put out."""
+        self._taken: trio.Event | None = None
+        """Set when the network has taken a piece."""
         self._uncredited = 0
         self.stream_id = 0
         """0 until the request is begun."""
@@ -93,9 +108,23 @@ class H2Stream:
     def ask(self, fields: list[HeaderLine], body: bytes) -> bool:
         """Send a request as far as it goes without waiting; return whether that was all."""
         if body:
-            self._unsent = memoryview(body)
+            self._unsent, self._to_end = memoryview(body), True
         self.is_written = self._owner.open(self, fields, has_ended=not body)
         return self.is_written
+
+    def start(self, fields: list[HeaderLine]) -> None:
+        """Begin a request whose body follows by `put`."""
+        self._owner.open(self, fields, has_ended=False)
+
+    async def put(self, data: bytes) -> None:
+        """Send a piece of the body, an empty one as its end; wait until the network has taken it.
+
+        Waits for ever on a stream that is closed: whoever reads the response knows.
+        """
+        self._unsent, self._to_end = memoryview(data), not data
+        self._taken = trio.Event()
+        if not self._owner.push(self):
+            await self._taken.wait()
 
     async def wait_written(self) -> bool:
         """Wait until the request is written, or no more of it is wanted; return whether it is.
@@ -110,21 +139,23 @@ class H2Stream:
     @property
     def has_unsent(self) -> bool:
         """Return whether some of the body is not put out."""
-        return len(self._unsent) > 0
+        return self._to_end or len(self._unsent) > 0
 
     def send_frame(self) -> int:
         """Put out one frame; return what it took, 0 when no window is open."""
         unsent = self._unsent
-        sent = self._owner.send_frame(self, unsent)
+        sent = self._owner.send_frame(self, unsent, is_last=self._to_end)
         if sent is None:
-            self._unsent = _NOTHING
-            return len(unsent)
+            self._stop_sending()
+            return len(unsent) or 1
         self._unsent = unsent[sent:]
         return sent
 
     def went_out(self) -> None:
         """Note that the network has taken the whole request."""
         self.is_written = True
+        if self._taken is not None:
+            self._taken.set()
         self._tell()
 
     # The response, as it comes.
@@ -145,12 +176,12 @@ class H2Stream:
     def on_end(self) -> None:
         """Take in the end; what is unsent of the request stays so."""
         self.is_complete = True
-        self._unsent = _NOTHING
+        self._stop_sending()
         self._inbox.finish()
 
     def on_fault(self, fault: FramingError | UpstreamFailure) -> None:
         """Take in that the response ends here; one that is complete is no worse for it."""
-        self._unsent = _NOTHING
+        self._stop_sending()
         if self.is_complete or self._fault is not None:
             return
         self._fault = fault
@@ -255,12 +286,15 @@ class H2Stream:
             return
         self.is_closed = True
         self._inbox.discard()
-        self._unsent = _NOTHING
+        self._stop_sending()
         self._owner.leave(self)
 
     def abort(self) -> None:
         """Do the same."""
         self.close()
+
+    def _stop_sending(self) -> None:
+        self._unsent, self._to_end = _NOTHING, False
 
     def _tell(self) -> None:
         if not self._inbox.held_bytes:

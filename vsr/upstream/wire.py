@@ -84,7 +84,7 @@ class Wire:
                 for line in lines
                 if line[0] not in self.dropped or (line[0] in own and line[0] in CREDENTIALS)
             ]
-        return WireRequest(call.method, target, lines, call.body)
+        return WireRequest(call.method, target, lines, call.body, call.source)
 
 
 def _with_base_path(target: bytes, base_path: bytes) -> bytes:
