@@ -39,7 +39,7 @@ demo: $(VENV)/.runtime ## start the Router with two demo models on 127.0.0.1:889
 	@exec $(BIN)/vllm-sr demo $(ARGS)
 
 test: $(VENV)/.dev ## run the fast tests
-	@$(BIN)/pytest -q -m 'not slow' $(ARGS)
+	@$(BIN)/pytest -q -n auto --dist loadfile -m 'not slow' $(ARGS)
 
 test-slow: $(VENV)/.dev ## run the tests that take long
 	@$(BIN)/pytest -q -m slow $(ARGS)
