@@ -35,7 +35,7 @@ AlgorithmType = Literal[
 ]
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RouterDCSelectionConfig:
     """`router_dc`."""
 
@@ -48,7 +48,7 @@ class RouterDCSelectionConfig:
     use_capabilities: bool = False
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class HybridSelectionConfig:
     """`hybrid`; the weights must not all be 0."""
 
@@ -60,7 +60,7 @@ class HybridSelectionConfig:
     normalize_scores: bool = False
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class LatencyAwareAlgorithmConfig:
     """`latency_aware`: at least one percentile."""
 
@@ -69,7 +69,7 @@ class LatencyAwareAlgorithmConfig:
     description: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MultiFactorPriorityConfig:
     """`multi_factor.objective.priorities[]`."""
 
@@ -77,7 +77,7 @@ class MultiFactorPriorityConfig:
     tolerance: Fraction = 0.0
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MultiFactorObjectiveConfig:
     """`multi_factor.objective`."""
 
@@ -85,7 +85,7 @@ class MultiFactorObjectiveConfig:
     priorities: tuple[MultiFactorPriorityConfig, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MultiFactorWeightsConfig:
     """`multi_factor.weights`."""
 
@@ -95,7 +95,7 @@ class MultiFactorWeightsConfig:
     load: NotNegative | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MultiFactorSLOConfig:
     """`multi_factor.slo`."""
 
@@ -105,7 +105,7 @@ class MultiFactorSLOConfig:
     max_inflight: Count | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class QualityEvidenceConfig:
     """`multi_factor.quality`."""
 
@@ -115,7 +115,7 @@ class QualityEvidenceConfig:
     min_score: float | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MultiFactorSelectionConfig:
     """`multi_factor`."""
 
@@ -129,7 +129,7 @@ class MultiFactorSelectionConfig:
     on_no_candidates: Literal["cheapest", "first", "fail"] | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class AutoMixSelectionConfig:
     """`automix`."""
 
@@ -141,7 +141,7 @@ class AutoMixSelectionConfig:
     use_logprob_verification: bool = False
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class PromptSelectionConfig:
     """`prompt`: a helper model picks."""
 
@@ -150,7 +150,7 @@ class PromptSelectionConfig:
     timeout_seconds: Positive | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class AlgorithmBudget:
     """`algorithm.budget`: ceilings of a request that asks several models; 0 means none."""
 
@@ -161,7 +161,7 @@ class AlgorithmBudget:
     max_wall_time_ms: Count = 0
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Algorithm:
     """`routing.decisions[].algorithm`: a type and at most the block of that type."""
 

@@ -7,7 +7,7 @@ import attrs
 from vsr.config.document.kinds import REQUIRED, Count
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class PairScorerSelection:
     """`pair_scorer`."""
 
@@ -15,7 +15,7 @@ class PairScorerSelection:
     dimension: int | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class OperatingPointReference:
     """`operating_point`."""
 
@@ -23,7 +23,7 @@ class OperatingPointReference:
     sha256: str = attrs.field(default="", metadata=REQUIRED)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ModelBinding:
     """`model_bindings` and `global.model_catalog.bindings`: a task and its deployment."""
 
@@ -36,7 +36,7 @@ class ModelBinding:
     operating_point: OperatingPointReference | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ModelInputBudget:
     """`global.model_catalog.deployments.*.input`."""
 
@@ -44,7 +44,7 @@ class ModelInputBudget:
     overflow: Literal["reject", "truncate", "window"] | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ModelDeployment:
     """`global.model_catalog.deployments.*`: an artifact or an external model."""
 
@@ -59,7 +59,7 @@ class ModelDeployment:
     input: ModelInputBudget | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class AdmissionConfig:
     """`global.model_catalog.admission.*`."""
 

@@ -67,7 +67,7 @@ PLUGIN_ALIASES: Mapping[str, str] = {
 """Older spellings of plugin types, read as what they became."""
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class DecisionPlugin:
     """`routing.decisions[].plugins[]`; the type decides the class of the configuration."""
 

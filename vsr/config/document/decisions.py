@@ -21,7 +21,7 @@ from vsr.config.document.output_contracts import OutputContractSpec
 from vsr.config.document.rules import RuleNode
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ModelRef:
     """`routing.decisions[].modelRefs[]`: one candidate."""
 
@@ -34,7 +34,7 @@ class ModelRef:
     reasoning_effort: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class DecisionAction:
     """`routing.decisions[].action`: where a matched request goes in place of the candidates."""
 
@@ -42,7 +42,7 @@ class DecisionAction:
     destination: str = attrs.field(default="", metadata=REQUIRED)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class DecisionLearningAdaptationConfig:
     """`routing.decisions[].adaptations.adaptation`."""
 
@@ -50,7 +50,7 @@ class DecisionLearningAdaptationConfig:
     candidate_set: Literal["", "decision", "tier", "global"] | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class DecisionLearningProtectionConfig:
     """`routing.decisions[].adaptations.protection`."""
 
@@ -59,7 +59,7 @@ class DecisionLearningProtectionConfig:
     switch_margin: NotNegative | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class DecisionAdaptationsConfig:
     """`routing.decisions[].adaptations`."""
 
@@ -68,7 +68,7 @@ class DecisionAdaptationsConfig:
     protection: DecisionLearningProtectionConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class CandidateIterationOutputConfig:
     """`routing.decisions[].candidateIterations[].outputs[]`."""
 
@@ -76,7 +76,7 @@ class CandidateIterationOutputConfig:
     value: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class CandidateIterationConfig:
     """`routing.decisions[].candidateIterations[]`: declarative only."""
 
@@ -86,7 +86,7 @@ class CandidateIterationConfig:
     outputs: tuple[CandidateIterationOutputConfig, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RetentionDirective:
     """`routing.decisions[].emits[].retention`; an omitted field is not echoed."""
 
@@ -96,7 +96,7 @@ class RetentionDirective:
     prefer_prefix_retention: bool | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class EmitDirective:
     """`routing.decisions[].emits[]`."""
 
@@ -104,7 +104,7 @@ class EmitDirective:
     retention: RetentionDirective | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class DecisionReliability:
     """`routing.decisions[].reliability`: timeouts and counts replace, conditions and codes add.
 
@@ -124,7 +124,7 @@ class DecisionReliability:
     retry_after_max: PositiveDuration | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Decision:
     """`routing.decisions[]`; no rules match every request."""
 

@@ -8,7 +8,7 @@ import attrs
 from vsr.config.document.kinds import Fraction, Pair
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class NormalizationPoint:
     """One point of a `piecewise_linear` normalization."""
 
@@ -16,7 +16,7 @@ class NormalizationPoint:
     output: float = 0.0
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Normalization:
     """How a metric becomes a number from 0 to 1."""
 
@@ -31,7 +31,7 @@ class Normalization:
     values: Mapping[str, float] = attrs.field(factory=dict)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class BenchmarkProfile:
     """`evaluation.benchmarks[].profiles[]`."""
 
@@ -40,7 +40,7 @@ class BenchmarkProfile:
     description: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class BenchmarkMetric:
     """`evaluation.benchmarks[].metrics[]`."""
 
@@ -51,7 +51,7 @@ class BenchmarkMetric:
     normalization: Normalization | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class BenchmarkDefinition:
     """`evaluation.benchmarks[]`."""
 
@@ -65,7 +65,7 @@ class BenchmarkDefinition:
     metrics: tuple[BenchmarkMetric, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MissingPolicy:
     """`evaluation.indices[].missing`."""
 
@@ -73,7 +73,7 @@ class MissingPolicy:
     minimum: Fraction | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class IndexComponent:
     """`evaluation.indices[].components[]`: a metric or another index."""
 
@@ -86,7 +86,7 @@ class IndexComponent:
     normalization: Normalization | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class IndexDefinition:
     """`evaluation.indices[]`."""
 
@@ -101,7 +101,7 @@ class IndexDefinition:
     components: tuple[IndexComponent, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class EvaluationRecord:
     """`evaluation.records[]`."""
 
@@ -115,7 +115,7 @@ class EvaluationRecord:
     metadata: Mapping[str, object] = attrs.field(factory=dict)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Evaluation:
     """`evaluation`."""
 

@@ -10,7 +10,7 @@ Trigger = Literal["timeout", "5xx", "429", "connect", "content_refusal"]
 """Class of failures; the number among them is a text, too."""
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class LastResort:
     """`fallback.last_resort`: a fixed answer behind the last candidate.
 
@@ -21,7 +21,7 @@ class LastResort:
     content: Text = attrs.field(default="", metadata=REQUIRED)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class CircuitBreakerConfig:
     """`fallback.circuit_breaker`, per candidate model."""
 
@@ -30,7 +30,7 @@ class CircuitBreakerConfig:
     half_open_probes: Count | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class FallbackOverride:
     """`routing.decisions[].fallback`: what one decision changes of the policy.
 
@@ -46,7 +46,7 @@ class FallbackOverride:
     last_resort: LastResort | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class FallbackPolicy:
     """`global.router.fallback` and `routing.fallback`; an omitted field takes the outer layer's.
 

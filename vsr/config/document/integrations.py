@@ -9,28 +9,28 @@ from vsr.config.document.kinds import SECRET, Count
 from vsr.config.document.plugins_tools import AdvancedToolFilteringConfig
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ReMoMRuntimeConfig:
     """`global.integrations.looper.remom`."""
 
     model_names: tuple[str, ...] | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class FusionRuntimeConfig:
     """`global.integrations.looper.fusion`."""
 
     model_names: tuple[str, ...] | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class WorkflowStateFileConfig:
     """`flow.state.file`."""
 
     directory: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class WorkflowStateRedisConfig:
     """`flow.state.redis`."""
 
@@ -44,7 +44,7 @@ class WorkflowStateRedisConfig:
     key_prefix: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class WorkflowStateRuntimeConfig:
     """`global.integrations.looper.flow.state`."""
 
@@ -54,7 +54,7 @@ class WorkflowStateRuntimeConfig:
     redis: WorkflowStateRedisConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class FlowRuntimeConfig:
     """`global.integrations.looper.flow`."""
 
@@ -62,7 +62,7 @@ class FlowRuntimeConfig:
     state: WorkflowStateRuntimeConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class LooperConfig:
     """`global.integrations.looper`."""
 
@@ -76,7 +76,7 @@ class LooperConfig:
     flow: FlowRuntimeConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ToolsConfig:
     """`global.integrations.tools`."""
 
@@ -88,7 +88,7 @@ class ToolsConfig:
     advanced_filtering: AdvancedToolFilteringConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Integrations:
     """`global.integrations`."""
 

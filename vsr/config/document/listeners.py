@@ -5,7 +5,7 @@ import attrs
 from vsr.config.document.kinds import SECRET, Duration, Port, Positive
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ListenerTls:
     """`listeners[].tls`; a path is relative to the document."""
 
@@ -13,7 +13,7 @@ class ListenerTls:
     key_file: str = ""
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ListenerIdentity:
     """`listeners[].identity`: whose identity headers are kept; no peers means every peer."""
 
@@ -21,14 +21,14 @@ class ListenerIdentity:
     trusted_peers: tuple[str, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ListenerSystemOne:
     """`listeners[].systemone`: the published decision API."""
 
     models: tuple[str, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Listener:
     """`listeners[]`."""
 

@@ -7,7 +7,7 @@ import attrs
 from vsr.config.document.kinds import Count, Fraction, Positive
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class HybridWeightsConfig:
     """`confidence.hybrid_weights`; together 1."""
 
@@ -15,7 +15,7 @@ class HybridWeightsConfig:
     margin_weight: float = 0.5
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ConfidenceAlgorithmConfig:
     """`confidence`: escalate until an answer is sure enough."""
 
@@ -33,7 +33,7 @@ class ConfidenceAlgorithmConfig:
     max_response_bytes: Count | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RatingsAlgorithmConfig:
     """`ratings`: ask all and return comparable choices."""
 
@@ -41,7 +41,7 @@ class RatingsAlgorithmConfig:
     on_error: Literal["skip", "fail"] | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ReMoMAlgorithmConfig:
     """`remom`: rounds of parallel reasoning and a synthesis."""
 
@@ -63,7 +63,7 @@ class ReMoMAlgorithmConfig:
     max_responses_per_round: Count | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class FusionModelOverride:
     """`fusion.analysis_overrides[]`."""
 
@@ -72,7 +72,7 @@ class FusionModelOverride:
     max_completion_tokens: Count | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class FusionGroundingConfig:
     """`fusion.grounding`."""
 
@@ -85,7 +85,7 @@ class FusionGroundingConfig:
     on_error: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class FusionAlgorithmConfig:
     """`fusion`: a panel answers, a judge decides."""
 
@@ -109,7 +109,7 @@ class FusionAlgorithmConfig:
     grounding: FusionGroundingConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class WorkflowRoleConfig:
     """`workflows.roles[]`."""
 
@@ -119,7 +119,7 @@ class WorkflowRoleConfig:
     access_list: tuple[str, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class WorkflowFinalConfig:
     """`workflows.final`."""
 
@@ -127,7 +127,7 @@ class WorkflowFinalConfig:
     prompt: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class WorkflowPlannerConfig:
     """`workflows.planner`."""
 
@@ -135,7 +135,7 @@ class WorkflowPlannerConfig:
     max_completion_tokens: Count | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class WorkflowsAlgorithmConfig:
     """`workflows`: roles work in steps, authored or planned."""
 

@@ -7,7 +7,7 @@ import attrs
 from vsr.config.document.kinds import Positive
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Presentation:
     """`routing.modelCards[].presentation`."""
 
@@ -16,7 +16,7 @@ class Presentation:
     monochrome: bool | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Distribution:
     """`routing.modelCards[].distribution`."""
 
@@ -25,7 +25,7 @@ class Distribution:
     license: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Modalities:
     """`routing.modelCards[].modalities`."""
 
@@ -33,7 +33,7 @@ class Modalities:
     output: tuple[str, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class LoRAAdapter:
     """`routing.modelCards[].loras[]`: an adapter that the base model serves."""
 
@@ -41,7 +41,7 @@ class LoRAAdapter:
     description: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ModelCard:
     """`routing.modelCards[]`: an overlay of a provider model."""
 

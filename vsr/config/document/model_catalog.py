@@ -11,7 +11,7 @@ from vsr.config.document.model_modules import ModelModules
 from vsr.config.document.prototypes import PrototypeScoringConfig
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class EmbeddingEndpointConfig:
     """`embeddings.semantic.endpoint`."""
 
@@ -24,7 +24,7 @@ class EmbeddingEndpointConfig:
     dimensions: Count | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class HNSWConfig:
     """`embeddings.semantic.embedding_config`."""
 
@@ -40,7 +40,7 @@ class HNSWConfig:
     prototype_scoring: PrototypeScoringConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class EmbeddingModels:
     """`global.model_catalog.embeddings.semantic`."""
 
@@ -54,14 +54,14 @@ class EmbeddingModels:
     endpoint: EmbeddingEndpointConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class EmbeddingCatalog:
     """`global.model_catalog.embeddings`."""
 
     semantic: EmbeddingModels | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class SystemModels:
     """`global.model_catalog.system`: the artifact of each role."""
 
@@ -76,7 +76,7 @@ class SystemModels:
     feedback_detector: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ClassifierVLLMEndpoint:
     """`external[].llm_endpoint`."""
 
@@ -88,7 +88,7 @@ class ClassifierVLLMEndpoint:
     prompt_template: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ExternalModelReasoningConfig:
     """`external[].reasoning`."""
 
@@ -97,7 +97,7 @@ class ExternalModelReasoningConfig:
     reasoning_effort: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ExternalModelConfig:
     """`global.model_catalog.external[]`: a helper model behind an address."""
 
@@ -127,7 +127,7 @@ class ExternalModelConfig:
     max_response_bytes: Count | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class KnowledgeBaseSource:
     """`kbs[].source`."""
 
@@ -135,7 +135,7 @@ class KnowledgeBaseSource:
     manifest: str = "labels.json"
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class KnowledgeBaseMetricConfig:
     """`kbs[].metrics[]`."""
 
@@ -145,7 +145,7 @@ class KnowledgeBaseMetricConfig:
     negative_group: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class KnowledgeBaseConfig:
     """`global.model_catalog.kbs[]`."""
 
@@ -171,7 +171,7 @@ _DEFAULT_DEPLOYMENTS = {
 }
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ModelCatalog:
     """`global.model_catalog`."""
 

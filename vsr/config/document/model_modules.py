@@ -9,7 +9,7 @@ from vsr.config.document.kinds import SECRET, Count, Fraction
 from vsr.config.document.prototypes import PrototypeScoringConfig
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class SequenceHeadWindowConfig:
     """`window`."""
 
@@ -17,7 +17,7 @@ class SequenceHeadWindowConfig:
     overlap: Count | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RemoteClassifierBackend:
     """`backend`: a classifier behind an address."""
 
@@ -27,7 +27,7 @@ class RemoteClassifierBackend:
     deadline_ms: Count | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class SequenceHeadModelConfig:
     """`modules.safety.safety` and `.hazard`."""
 
@@ -38,7 +38,7 @@ class SequenceHeadModelConfig:
     window: SequenceHeadWindowConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class SafetyModelsConfig:
     """`modules.safety`."""
 
@@ -46,7 +46,7 @@ class SafetyModelsConfig:
     hazard: SequenceHeadModelConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class PromptCompressionConfig:
     """`modules.prompt_compression`."""
 
@@ -64,7 +64,7 @@ class PromptCompressionConfig:
     preserve_last_n: int | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class PromptGuardModule:
     """`modules.prompt_guard`."""
 
@@ -82,7 +82,7 @@ class PromptGuardModule:
     model_ref: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class CategoryModule:
     """`modules.classifier.domain`."""
 
@@ -100,7 +100,7 @@ class CategoryModule:
     model_ref: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class PIIModule:
     """`modules.classifier.pii`."""
 
@@ -117,7 +117,7 @@ class PIIModule:
     model_ref: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MCPCategoryModel:
     """`modules.classifier.mcp`."""
 
@@ -133,7 +133,7 @@ class MCPCategoryModel:
     max_response_bytes: Count | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class PreferenceModelConfig:
     """`modules.classifier.preference`."""
 
@@ -142,7 +142,7 @@ class PreferenceModelConfig:
     prototype_scoring: PrototypeScoringConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ClassifierModule:
     """`modules.classifier`."""
 
@@ -152,7 +152,7 @@ class ClassifierModule:
     preference: PreferenceModelConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ComplexityModelConfig:
     """`modules.complexity`."""
 
@@ -160,7 +160,7 @@ class ComplexityModelConfig:
     backend: RemoteClassifierBackend | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class FactCheckModule:
     """`modules.hallucination_mitigation.fact_check`."""
 
@@ -172,7 +172,7 @@ class FactCheckModule:
     model_ref: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class HallucinationDetector:
     """`modules.hallucination_mitigation.detector`."""
 
@@ -190,7 +190,7 @@ class HallucinationDetector:
     model_ref: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ExplainerModule:
     """`modules.hallucination_mitigation.explainer`."""
 
@@ -200,7 +200,7 @@ class ExplainerModule:
     model_ref: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class HallucinationModule:
     """`modules.hallucination_mitigation`."""
 
@@ -210,7 +210,7 @@ class HallucinationModule:
     explainer: ExplainerModule | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class FeedbackDetectorModule:
     """`modules.feedback_detector`."""
 
@@ -225,7 +225,7 @@ class FeedbackDetectorModule:
     model_ref: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ModalityClassifierConfig:
     """`modules.modality_detector.classifier`."""
 
@@ -234,7 +234,7 @@ class ModalityClassifierConfig:
     use_cpu: bool = False
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ModalityDetectorConfig:
     """`modules.modality_detector`."""
 
@@ -247,7 +247,7 @@ class ModalityDetectorConfig:
     lower_threshold_ratio: Fraction | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ModelModules:
     """`global.model_catalog.modules`."""
 

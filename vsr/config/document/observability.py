@@ -7,7 +7,7 @@ import attrs
 from vsr.config.document.kinds import SECRET, Count, Fraction, Port
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class WindowedMetricsConfig:
     """`metrics.windowed_metrics`."""
 
@@ -17,7 +17,7 @@ class WindowedMetricsConfig:
     max_models: Count | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MetricsConfig:
     """`global.services.observability.metrics`."""
 
@@ -25,7 +25,7 @@ class MetricsConfig:
     windowed_metrics: WindowedMetricsConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class TracingExporterConfig:
     """`tracing.exporter`."""
 
@@ -34,7 +34,7 @@ class TracingExporterConfig:
     insecure: bool = True
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class TracingSamplingConfig:
     """`tracing.sampling`."""
 
@@ -42,7 +42,7 @@ class TracingSamplingConfig:
     rate: Fraction = 1.0
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class TracingResourceConfig:
     """`tracing.resource`."""
 
@@ -51,7 +51,7 @@ class TracingResourceConfig:
     deployment_environment: str = "development"
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class TracingConfig:
     """`global.services.observability.tracing`."""
 
@@ -62,7 +62,7 @@ class TracingConfig:
     resource: TracingResourceConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ProfilingConfig:
     """`global.services.observability.profiling`."""
 
@@ -71,7 +71,7 @@ class ProfilingConfig:
     bind: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ObservabilityConfig:
     """`global.services.observability`."""
 
@@ -80,7 +80,7 @@ class ObservabilityConfig:
     profiling: ProfilingConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RouterReplayRedisConfig:
     """`router_replay.redis`."""
 
@@ -94,7 +94,7 @@ class RouterReplayRedisConfig:
     key_prefix: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RouterReplayPostgresConfig:
     """`router_replay.postgres`."""
 
@@ -110,7 +110,7 @@ class RouterReplayPostgresConfig:
     table_name: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RouterReplayMilvusConfig:
     """`router_replay.milvus`."""
 
@@ -122,7 +122,7 @@ class RouterReplayMilvusConfig:
     shard_num: int | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RouterReplayQdrantConfig:
     """`router_replay.qdrant`."""
 
@@ -133,7 +133,7 @@ class RouterReplayQdrantConfig:
     collection_name: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RouterReplayConfig:
     """`global.services.router_replay`."""
 

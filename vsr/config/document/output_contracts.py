@@ -6,21 +6,21 @@ from typing import Literal
 import attrs
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class OutputContractChoiceSetSpec:
     """`choice_set`."""
 
     values: tuple[str, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class OutputContractJSONSchemaSpec:
     """`json_schema`."""
 
     schema_ref: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class OutputContractReferenceSpec:
     """`reference`."""
 
@@ -28,7 +28,7 @@ class OutputContractReferenceSpec:
     id_format: Literal["index", "reference_number"] | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class OutputContractRenderSpec:
     """`render`."""
 
@@ -36,7 +36,7 @@ class OutputContractRenderSpec:
     template: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class OutputContractExtractSpec:
     """`extract`."""
 
@@ -44,21 +44,21 @@ class OutputContractExtractSpec:
     sources: tuple[Literal["content", "reasoning_content", "candidate_responses"], ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class OutputContractNormalizeSpec:
     """`normalize`."""
 
     defaults: Mapping[str, str] = attrs.field(factory=dict)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class OutputContractPostprocess:
     """`postprocess[]`."""
 
     type: Literal["dereference_selected_reference"] | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class OutputContractSpec:
     """`routing.decisions[].output_contract_spec`."""
 

@@ -8,7 +8,7 @@ import attrs
 from vsr.config.document.kinds import SECRET, AutoOrPositive, Bounds, Count, Fraction, Positive
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class SystemPromptPluginConfig:
     """Plugin `system_prompt`; it is on when it has a text."""
 
@@ -17,7 +17,7 @@ class SystemPromptPluginConfig:
     mode: Literal["replace", "insert"] = "insert"
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class HeaderPair:
     """A header that `header_mutation` sets."""
 
@@ -25,7 +25,7 @@ class HeaderPair:
     value: str = attrs.field(default="", repr=False, metadata=SECRET)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class HeaderMutationPluginConfig:
     """Plugin `header_mutation`."""
 
@@ -34,7 +34,7 @@ class HeaderMutationPluginConfig:
     delete: tuple[str, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RequestParamsPluginConfig:
     """Plugin `request_params`."""
 
@@ -45,21 +45,21 @@ class RequestParamsPluginConfig:
     strip_unknown: bool = False
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class FastResponsePluginConfig:
     """Plugin `fast_response`."""
 
     message: str = ""
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ResponseCacheSemanticConfig:
     """`semantic` of plugin `response_cache`."""
 
     similarity_threshold: Fraction | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ResponseCacheRequestControlsConfig:
     """`request_controls` of plugin `response_cache`."""
 
@@ -69,14 +69,14 @@ class ResponseCacheRequestControlsConfig:
     max_ttl_seconds: Count | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ResponseCachePersonalizedConfig:
     """`personalized` of plugin `response_cache`."""
 
     mode: Literal["disabled", "exact"] | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ResponseCacheRevisionConfig:
     """`revision` of plugin `response_cache`."""
 
@@ -86,7 +86,7 @@ class ResponseCacheRevisionConfig:
     policy_revision: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ResponseCachePluginConfig:
     """Plugin `response_cache`."""
 
@@ -103,7 +103,7 @@ class ResponseCachePluginConfig:
     ttl_seconds: Count | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class PromptCachePluginConfig:
     """Plugin `prompt_cache`."""
 
@@ -113,7 +113,7 @@ class PromptCachePluginConfig:
     on_unsupported: Literal["skip", "reject"] | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MemoryReflectionConfig:
     """`reflection` of plugin `memory` and of `global.stores.memory`."""
 
@@ -125,7 +125,7 @@ class MemoryReflectionConfig:
     block_patterns: tuple[str, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MemoryPluginConfig:
     """Plugin `memory`."""
 
@@ -138,7 +138,7 @@ class MemoryPluginConfig:
     reflection: MemoryReflectionConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class HallucinationPluginConfig:
     """Plugin `hallucination`."""
 
@@ -149,7 +149,7 @@ class HallucinationPluginConfig:
     include_hallucination_details: bool = False
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ResponseJailbreakPluginConfig:
     """Plugin `response_jailbreak`."""
 
@@ -158,14 +158,14 @@ class ResponseJailbreakPluginConfig:
     action: Literal["header", "block", "none"] | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RAGRerankConfig:
     """`rerank` of plugin `rag`."""
 
     top_k: Positive | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RAGPluginConfig:
     """Plugin `rag`."""
 
@@ -185,7 +185,7 @@ class RAGPluginConfig:
     min_confidence_threshold: Fraction | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RouterReplayPluginConfig:
     """Plugin `router_replay`."""
 
@@ -198,7 +198,7 @@ class RouterReplayPluginConfig:
     max_tool_trace_steps: Count = 100
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ShadowDispatchPluginConfig:
     """Plugin `shadow_dispatch`."""
 

@@ -7,7 +7,7 @@ import attrs
 from vsr.config.document.kinds import AutoOrCount, Count
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ContextCompressionBudgetConfig:
     """`budget`."""
 
@@ -16,14 +16,14 @@ class ContextCompressionBudgetConfig:
     reserve_output_tokens: AutoOrCount | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ContextCompressionCurrentUserConfig:
     """`targets.current_user`."""
 
     mode: Literal["preserve", "truncate"] | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ContextCompressionTargetConfig:
     """One of the other `targets`."""
 
@@ -32,7 +32,7 @@ class ContextCompressionTargetConfig:
     target_tokens: Count | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ContextCompressionTargetsConfig:
     """`targets`."""
 
@@ -43,7 +43,7 @@ class ContextCompressionTargetsConfig:
     memory: ContextCompressionTargetConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ContextCompressionScoringConfig:
     """`scoring`."""
 
@@ -51,7 +51,7 @@ class ContextCompressionScoringConfig:
     embedding_model_ref: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ContextCompressionRecoveryConfig:
     """`recovery`."""
 
@@ -63,7 +63,7 @@ class ContextCompressionRecoveryConfig:
     max_retrievals: Count = 8
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ContextCompressionRequestControlsConfig:
     """`request_controls`."""
 
@@ -73,7 +73,7 @@ class ContextCompressionRequestControlsConfig:
     max_target_tokens: Count = 16_000
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ContextCompressionPluginConfig:
     """Plugin `context_compression`."""
 

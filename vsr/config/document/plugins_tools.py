@@ -7,7 +7,7 @@ import attrs
 from vsr.config.document.kinds import Count, Fraction, NotNegative
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class DynamicRetrievalWeights:
     """`dynamic_retrieval.weights` of plugin `tools`."""
 
@@ -17,7 +17,7 @@ class DynamicRetrievalWeights:
     repetition_penalty: NotNegative | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class DynamicRetrievalConfig:
     """`dynamic_retrieval` of plugin `tools`."""
 
@@ -29,7 +29,7 @@ class DynamicRetrievalConfig:
     fallback_on_low_confidence: bool = False
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ToolsPluginConfig:
     """Plugin `tools`."""
 
@@ -43,7 +43,7 @@ class ToolsPluginConfig:
     dynamic_retrieval: DynamicRetrievalConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ToolFilteringWeights:
     """`advanced_filtering.weights`."""
 
@@ -54,7 +54,7 @@ class ToolFilteringWeights:
     category: float | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class HybridHistoryToolRetrievalConfig:
     """`advanced_filtering.hybrid_history`."""
 
@@ -67,7 +67,7 @@ class HybridHistoryToolRetrievalConfig:
     repetition_penalty_strength: float | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class AdvancedToolFilteringConfig:
     """`advanced_filtering` of plugin `tool_selection` and of `global.integrations.tools`."""
 
@@ -84,7 +84,7 @@ class AdvancedToolFilteringConfig:
     hybrid_history: HybridHistoryToolRetrievalConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ToolSelectionPluginConfig:
     """Plugin `tool_selection`."""
 

@@ -30,7 +30,7 @@ ProjectionInputType = Literal[
 ]
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ProjectionPartition:
     """`routing.projections.partitions[]`."""
 
@@ -41,7 +41,7 @@ class ProjectionPartition:
     default: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ProjectionScoreInput:
     """`routing.projections.scores[].inputs[]`."""
 
@@ -55,7 +55,7 @@ class ProjectionScoreInput:
     miss: float = 0.0
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ProjectionScore:
     """`routing.projections.scores[]`."""
 
@@ -64,7 +64,7 @@ class ProjectionScore:
     inputs: tuple[ProjectionScoreInput, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ProjectionMappingCalibration:
     """`routing.projections.mappings[].calibration`."""
 
@@ -72,7 +72,7 @@ class ProjectionMappingCalibration:
     slope: float = 12.0
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ProjectionMappingOutput:
     """`routing.projections.mappings[].outputs[]`."""
 
@@ -83,7 +83,7 @@ class ProjectionMappingOutput:
     gte: float | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ProjectionMapping:
     """`routing.projections.mappings[]`."""
 
@@ -94,7 +94,7 @@ class ProjectionMapping:
     outputs: tuple[ProjectionMappingOutput, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Projections:
     """`routing.projections`."""
 

@@ -7,7 +7,7 @@ import attrs
 from vsr.config.document.kinds import Bounds
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class PrototypeScoringConfig:
     """`prototype_scoring`. Defaults are the reference's."""
 

@@ -20,7 +20,7 @@ from vsr.config.document.kinds import (
 )
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class BackendRefTls:
     """`providers.models[].backend_refs[].tls`; a path is relative to the document."""
 
@@ -31,7 +31,7 @@ class BackendRefTls:
     min_version: Literal["TLSv1.2", "TLSv1.3"] = "TLSv1.2"
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class BackendRef:
     """`providers.models[].backend_refs[]`.
 
@@ -57,7 +57,7 @@ class BackendRef:
     tls: BackendRefTls | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Pricing:
     """`providers.models[].pricing`, per million tokens; no cache write price is not 0."""
 
@@ -68,7 +68,7 @@ class Pricing:
     cache_write_per_1m: NotNegative | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Reasoning:
     """`providers.models[].reasoning`: a family by name, or its behaviour written out."""
 
@@ -92,7 +92,7 @@ class Reasoning:
     disabled: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Reliability:
     """`providers.models[].reliability`; a None timeout inherits the listener's or is off.
 
@@ -128,7 +128,7 @@ class Reliability:
     max_retries: Count = 3
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ProviderModel:
     """`providers.models[]`: one alias, one cluster."""
 
@@ -143,7 +143,7 @@ class ProviderModel:
     external_model_ids: Mapping[str, str] = attrs.field(factory=dict)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ProviderDefaults:
     """`providers.defaults`."""
 
@@ -151,7 +151,7 @@ class ProviderDefaults:
     reasoning_effort: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Providers:
     """`providers`."""
 

@@ -14,7 +14,7 @@ from vsr.config.document.services import Services
 from vsr.config.document.stores import Stores
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Entrypoint:
     """`entrypoints[]`: virtual model names and the recipe behind them.
 
@@ -26,7 +26,7 @@ class Entrypoint:
     reliability: DecisionReliability | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Recipe:
     """`recipes[]`: a further routing profile."""
 
@@ -35,7 +35,7 @@ class Recipe:
     routing: RecipeRouting = attrs.field(factory=RecipeRouting)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Global:
     """`global`."""
 
@@ -46,7 +46,7 @@ class Global:
     model_catalog: ModelCatalog = attrs.field(factory=ModelCatalog)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Setup:
     """`setup`: the mark of a workspace that is being set up; control data of the command line."""
 
@@ -56,7 +56,7 @@ class Setup:
     created_at: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Document:
     """The whole document; a field's trailing underscore is not part of its key."""
 

@@ -13,7 +13,7 @@ from vsr.config.document.fallback import FallbackPolicy
 from vsr.config.document.kinds import REQUIRED, SECRET, Bounds, Count, NotNegative, Positive, Text
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class StreamedBody:
     """`global.router.streamed_body`; 0 means no limit."""
 
@@ -22,14 +22,14 @@ class StreamedBody:
     timeout_sec: Count = 0
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class SkipProcessingConfig:
     """`global.router.skip_processing`."""
 
     enabled: bool = False
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MLKNNConfig:
     """`ml.knn`."""
 
@@ -37,7 +37,7 @@ class MLKNNConfig:
     pretrained_path: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MLKMeansConfig:
     """`ml.kmeans`."""
 
@@ -46,7 +46,7 @@ class MLKMeansConfig:
     pretrained_path: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MLSVMConfig:
     """`ml.svm`."""
 
@@ -55,7 +55,7 @@ class MLSVMConfig:
     pretrained_path: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MLMLPConfig:
     """`ml.mlp`."""
 
@@ -63,7 +63,7 @@ class MLMLPConfig:
     pretrained_path: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MLSelectionConfig:
     """`global.router.model_selection.ml`: trained selectors."""
 
@@ -76,7 +76,7 @@ class MLSelectionConfig:
     mlp: MLMLPConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ModelSelectionConfig:
     """`global.router.model_selection`."""
 
@@ -88,7 +88,7 @@ class ModelSelectionConfig:
     ml: MLSelectionConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RouterLearningAdaptationConfig:
     """`global.router.learning.adaptation`."""
 
@@ -97,7 +97,7 @@ class RouterLearningAdaptationConfig:
     strategy: Literal["", "routing_sampling"] | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RouterLearningIdentityHeadersConfig:
     """`global.router.learning.protection.identity.headers`."""
 
@@ -105,14 +105,14 @@ class RouterLearningIdentityHeadersConfig:
     conversation: Text = "x-conversation-id"
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RouterLearningIdentityConfig:
     """`global.router.learning.protection.identity`."""
 
     headers: RouterLearningIdentityHeadersConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ProgressGateTuning:
     """`global.router.learning.protection.tuning.progress_gate`."""
 
@@ -128,7 +128,7 @@ class ProgressGateTuning:
     max_switches_per_window: Annotated[int, Bounds(0, 256)] | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RouterLearningProtectionTuning:
     """`global.router.learning.protection.tuning`."""
 
@@ -139,7 +139,7 @@ class RouterLearningProtectionTuning:
     progress_gate: ProgressGateTuning | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RouterLearningProtectionConfig:
     """`global.router.learning.protection`."""
 
@@ -149,7 +149,7 @@ class RouterLearningProtectionConfig:
     tuning: RouterLearningProtectionTuning | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RouterLearningRedisStateStoreConfig:
     """`global.router.learning.state_store.redis`."""
 
@@ -159,7 +159,7 @@ class RouterLearningRedisStateStoreConfig:
     key_prefix: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RouterLearningStateStoreConfig:
     """`global.router.learning.state_store`."""
 
@@ -169,7 +169,7 @@ class RouterLearningStateStoreConfig:
     redis: RouterLearningRedisStateStoreConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RouterLearningConfig:
     """`global.router.learning`."""
 
@@ -179,7 +179,7 @@ class RouterLearningConfig:
     state_store: RouterLearningStateStoreConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class EgressPolicy:
     """`global.router.egress`: where connections to backends may go; `deny` goes before `allow`.
 
@@ -192,7 +192,7 @@ class EgressPolicy:
     deny: tuple[str, ...] = ("169.254.0.0/16", "fe80::/10", "fd00:ec2::254")
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RouterSettings:
     """`global.router`; `egress` is not in the canonical document."""
 

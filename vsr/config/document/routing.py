@@ -13,7 +13,7 @@ from vsr.config.document.projections import Projections
 from vsr.config.document.signals import Signals
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class CandidateRequirements:
     """`routing.candidate_requirements`."""
 
@@ -21,14 +21,14 @@ class CandidateRequirements:
     context: Literal["known_limits"] | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class DataPolicy:
     """`routing.data_policy`; false forbids replay."""
 
     replay: bool | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RecipeRouting:
     """`recipes[].routing`: what a recipe observes and decides.
 
@@ -47,7 +47,7 @@ class RecipeRouting:
     graphs: Mapping[str, object] = attrs.field(factory=dict)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Routing(RecipeRouting):
     """`routing`: the default recipe, and the model cards of all recipes."""
 

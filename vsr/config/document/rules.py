@@ -32,7 +32,7 @@ SignalType = Literal[
 """Types of the leaves of a rule tree."""
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class NumericPredicate:
     """Bounds that a value must hold."""
 
@@ -42,7 +42,7 @@ class NumericPredicate:
     lte: float | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RuleNode:
     """`routing.decisions[].rules` and its conditions: a leaf (`type`) or a composite."""
 

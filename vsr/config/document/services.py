@@ -9,7 +9,7 @@ from vsr.config.document.kinds import SECRET, Bounds, Count, Fraction, Port, Pos
 from vsr.config.document.observability import ObservabilityConfig, RouterReplayConfig
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class BatchSizeRangeConfig:
     """`batch_size_ranges[]`."""
 
@@ -18,7 +18,7 @@ class BatchSizeRangeConfig:
     label: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class BatchClassificationMetricsConfig:
     """`batch_classification.metrics`."""
 
@@ -31,7 +31,7 @@ class BatchClassificationMetricsConfig:
     high_resolution_timing: bool = False
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class BatchClassificationConfig:
     """`global.services.api.batch_classification`."""
 
@@ -41,14 +41,14 @@ class BatchClassificationConfig:
     metrics: BatchClassificationMetricsConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class EmbeddingAPIConfig:
     """`global.services.api.embeddings`."""
 
     enabled: bool | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RoutingPreviewConfig:
     """`global.services.api.routing_preview`."""
 
@@ -56,7 +56,7 @@ class RoutingPreviewConfig:
     max_concurrency: Positive = 16
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class APIConfig:
     """`global.services.api`."""
 
@@ -65,7 +65,7 @@ class APIConfig:
     routing_preview: RoutingPreviewConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ResponseAPIRedisConfig:
     """`global.services.response_api.redis`."""
 
@@ -88,7 +88,7 @@ class ResponseAPIRedisConfig:
     config_path: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ResponseAPIConfig:
     """`global.services.response_api`."""
 
@@ -99,7 +99,7 @@ class ResponseAPIConfig:
     redis: ResponseAPIRedisConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class IdentityConfig:
     """`global.services.authz.identity`."""
 
@@ -107,7 +107,7 @@ class IdentityConfig:
     user_groups_header: str = "x-authz-user-groups"
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class AuthzProviderConfig:
     """`global.services.authz.providers[]`."""
 
@@ -115,7 +115,7 @@ class AuthzProviderConfig:
     headers: Mapping[str, str] = attrs.field(factory=dict)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class AuthzConfig:
     """`global.services.authz`."""
 
@@ -124,7 +124,7 @@ class AuthzConfig:
     providers: tuple[AuthzProviderConfig, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RateLimitMatch:
     """`match` of a rate limit; empty or `*` matches anything."""
 
@@ -133,7 +133,7 @@ class RateLimitMatch:
     model: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RateLimitRule:
     """`global.services.ratelimit.providers[].rules[]`."""
 
@@ -144,7 +144,7 @@ class RateLimitRule:
     unit: Literal["second", "minute", "hour", "day"] = "minute"
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RateLimitProviderConfig:
     """`global.services.ratelimit.providers[]`."""
 
@@ -154,7 +154,7 @@ class RateLimitProviderConfig:
     rules: tuple[RateLimitRule, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RateLimitConfig:
     """`global.services.ratelimit`."""
 
@@ -162,7 +162,7 @@ class RateLimitConfig:
     providers: tuple[RateLimitProviderConfig, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ManagementAPITokenRef:
     """`global.services.management_api.auth.tokens[]`: the variable that holds the token."""
 
@@ -170,7 +170,7 @@ class ManagementAPITokenRef:
     role: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ManagementAPIAuthConfig:
     """`global.services.management_api.auth`."""
 
@@ -179,7 +179,7 @@ class ManagementAPIAuthConfig:
     roles: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ManagementAPIConfig:
     """`global.services.management_api`."""
 
@@ -189,7 +189,7 @@ class ManagementAPIConfig:
     auth: ManagementAPIAuthConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class StartupStatusRedisConfig:
     """`global.services.startup_status.redis`."""
 
@@ -198,7 +198,7 @@ class StartupStatusRedisConfig:
     db: int | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class StartupStatusConfig:
     """`global.services.startup_status`."""
 
@@ -206,7 +206,7 @@ class StartupStatusConfig:
     redis: StartupStatusRedisConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Services:
     """`global.services`."""
 

@@ -31,7 +31,7 @@ from vsr.config.document.signals_learned import (
 )
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Signals:
     """`routing.signals`."""
 

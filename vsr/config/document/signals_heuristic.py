@@ -8,7 +8,7 @@ from vsr.config.document.kinds import Count, Fraction, TokenCount
 from vsr.config.document.rules import NumericPredicate
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class KeywordRule:
     """`routing.signals.keywords[]`; no `method` means literal keywords."""
 
@@ -24,7 +24,7 @@ class KeywordRule:
     ngram_arity: int = 3
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class LanguageRule:
     """`routing.signals.language[]`; the name is a language code of ISO 639-1."""
 
@@ -33,7 +33,7 @@ class LanguageRule:
     threshold: Fraction = 0.3
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ContextRule:
     """`routing.signals.context[]`; no minimum means 0, no maximum unbounded."""
 
@@ -43,7 +43,7 @@ class ContextRule:
     description: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class StructureSource:
     """`routing.signals.structure[].feature.source`."""
 
@@ -54,7 +54,7 @@ class StructureSource:
     sequences: tuple[tuple[str, ...], ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class StructureFeature:
     """`routing.signals.structure[].feature`."""
 
@@ -62,7 +62,7 @@ class StructureFeature:
     source: StructureSource = StructureSource()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class StructureRule:
     """`routing.signals.structure[]`."""
 
@@ -72,7 +72,7 @@ class StructureRule:
     predicate: NumericPredicate | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ConversationSource:
     """`routing.signals.conversation[].feature.source`."""
 
@@ -93,7 +93,7 @@ class ConversationSource:
     role: Literal["user", "assistant", "system", "developer", "tool", "non_user"] | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ConversationFeature:
     """`routing.signals.conversation[].feature`."""
 
@@ -101,7 +101,7 @@ class ConversationFeature:
     source: ConversationSource = ConversationSource()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ConversationRule:
     """`routing.signals.conversation[]`."""
 
@@ -111,7 +111,7 @@ class ConversationRule:
     predicate: NumericPredicate | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class EventRule:
     """`routing.signals.events[]`."""
 
@@ -123,7 +123,7 @@ class EventRule:
     temporal: bool = False
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MetadataPredicate:
     """`routing.signals.metadata[].predicate`: exactly one comparator."""
 
@@ -132,7 +132,7 @@ class MetadataPredicate:
     exists: bool | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MetadataRule:
     """`routing.signals.metadata[]`."""
 
@@ -142,7 +142,7 @@ class MetadataRule:
     predicate: MetadataPredicate = MetadataPredicate()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Subject:
     """`routing.signals.role_bindings[].subjects[]`."""
 
@@ -150,7 +150,7 @@ class Subject:
     name: str = ""
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RoleBinding:
     """`routing.signals.role_bindings[]`."""
 
@@ -160,7 +160,7 @@ class RoleBinding:
     role: str = ""
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ModalityRule:
     """`routing.signals.modality[]`; the name is the modality."""
 
@@ -168,7 +168,7 @@ class ModalityRule:
     description: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class InputModalityRule:
     """`routing.signals.input_modality[]`."""
 

@@ -9,7 +9,7 @@ from vsr.config.document.prototypes import PrototypeScoringConfig
 from vsr.config.document.rules import RuleNode
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class EmbeddingRule:
     """`routing.signals.embeddings[]`."""
 
@@ -24,7 +24,7 @@ class EmbeddingRule:
     prototype_scoring: PrototypeScoringConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ModelScore:
     """`routing.signals.domains[].model_scores[]`."""
 
@@ -33,7 +33,7 @@ class ModelScore:
     use_reasoning: bool = False
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class DomainRule:
     """`routing.signals.domains[]`."""
 
@@ -43,7 +43,7 @@ class DomainRule:
     model_scores: tuple[ModelScore, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class FactCheckRule:
     """`routing.signals.fact_check[]`."""
 
@@ -51,7 +51,7 @@ class FactCheckRule:
     description: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class UserFeedbackRule:
     """`routing.signals.user_feedbacks[]`."""
 
@@ -59,7 +59,7 @@ class UserFeedbackRule:
     description: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ReaskRule:
     """`routing.signals.reasks[]`."""
 
@@ -69,7 +69,7 @@ class ReaskRule:
     lookback_turns: Count = 1  # 0 means 1 too
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class PreferenceRule:
     """`routing.signals.preferences[]`."""
 
@@ -79,7 +79,7 @@ class PreferenceRule:
     threshold: float | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ComplexityCandidates:
     """`routing.signals.complexity[].hard` and `.easy`."""
 
@@ -87,7 +87,7 @@ class ComplexityCandidates:
     image_candidates: tuple[str, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ComplexityRule:
     """`routing.signals.complexity[]`; `composer` gates it."""
 
@@ -104,7 +104,7 @@ class ComplexityRule:
     composer: RuleNode | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class JailbreakRule:
     """`routing.signals.jailbreak[]`; any `method` but `contrastive` asks the classifier."""
 
@@ -118,7 +118,7 @@ class JailbreakRule:
     direction: Literal["request", "response"] = "request"
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class SafetyHazardRule:
     """`routing.signals.safety[].hazard`."""
 
@@ -128,7 +128,7 @@ class SafetyHazardRule:
     threshold: float | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class SafetyRule:
     """`routing.signals.safety[]`."""
 
@@ -141,7 +141,7 @@ class SafetyRule:
     hazard: SafetyHazardRule | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class HallucinationRule:
     """`routing.signals.hallucination[]`; seen in responses only."""
 
@@ -150,7 +150,7 @@ class HallucinationRule:
     use_nli: bool = False
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class PIIRule:
     """`routing.signals.pii[]`."""
 
@@ -161,7 +161,7 @@ class PIIRule:
     description: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class KBSignalTarget:
     """`routing.signals.kb[].target`."""
 
@@ -169,7 +169,7 @@ class KBSignalTarget:
     value: str = ""
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class KBSignalRule:
     """`routing.signals.kb[]`."""
 
@@ -179,7 +179,7 @@ class KBSignalRule:
     match: Literal["best", "threshold"] | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ClassifierSignalRule:
     """`routing.signals.classifiers[]`."""
 

@@ -5,7 +5,7 @@ import attrs
 from vsr.config.document.kinds import SECRET
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class BackendTls:
     """`connection.tls`."""
 
@@ -15,7 +15,7 @@ class BackendTls:
     ca_file: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class VectorField:
     """`vector_field`."""
 
@@ -24,7 +24,7 @@ class VectorField:
     metric_type: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class HnswParams:
     """`params` of an index."""
 
@@ -32,14 +32,14 @@ class HnswParams:
     efConstruction: int | None = None  # noqa: N815  # the document's spelling
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class BackendLogging:
     """`logging`."""
 
     level: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RedisConnection:
     """`connection` of Redis and Valkey."""
 
@@ -51,7 +51,7 @@ class RedisConnection:
     tls: BackendTls | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RedisIndex:
     """`index` of Redis and Valkey."""
 
@@ -62,14 +62,14 @@ class RedisIndex:
     params: HnswParams | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RedisSearch:
     """`search` of Redis and Valkey."""
 
     topk: int | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RedisDevelopment:
     """`development` of Redis and Valkey."""
 
@@ -77,7 +77,7 @@ class RedisDevelopment:
     auto_create_index: bool = False
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class RedisConfig:
     """A Redis that keeps vectors."""
 
@@ -88,7 +88,7 @@ class RedisConfig:
     logging: BackendLogging | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ValkeyConfig:
     """A Valkey that keeps vectors."""
 
@@ -99,7 +99,7 @@ class ValkeyConfig:
     logging: BackendLogging | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MilvusAuth:
     """`connection.auth` of Milvus."""
 
@@ -108,7 +108,7 @@ class MilvusAuth:
     password: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MilvusConnection:
     """`connection` of Milvus."""
 
@@ -120,7 +120,7 @@ class MilvusConnection:
     tls: BackendTls | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MilvusIndex:
     """`collection.index` of Milvus."""
 
@@ -128,7 +128,7 @@ class MilvusIndex:
     params: HnswParams | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MilvusCollection:
     """`collection` of Milvus."""
 
@@ -138,14 +138,14 @@ class MilvusCollection:
     index: MilvusIndex | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MilvusSearchParams:
     """`search.params` of Milvus."""
 
     ef: int | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MilvusSearch:
     """`search` of Milvus."""
 
@@ -154,7 +154,7 @@ class MilvusSearch:
     consistency_level: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MilvusDevelopment:
     """`development` of Milvus."""
 
@@ -162,7 +162,7 @@ class MilvusDevelopment:
     auto_create_collection: bool = False
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MilvusConfig:
     """A Milvus."""
 
@@ -173,7 +173,7 @@ class MilvusConfig:
     development: MilvusDevelopment | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class QdrantConfig:
     """A Qdrant."""
 

@@ -9,14 +9,14 @@ from vsr.config.document.plugins import MemoryReflectionConfig
 from vsr.config.document.store_backends import MilvusConfig, QdrantConfig, RedisConfig, ValkeyConfig
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class PolarityGuardNLIConfig:
     """`polarity_guard.nli`."""
 
     contradiction_threshold: Fraction | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class PolarityGuardConfig:
     """`global.stores.response_cache.polarity_guard`."""
 
@@ -24,7 +24,7 @@ class PolarityGuardConfig:
     nli: PolarityGuardNLIConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ResponseCacheStoreConfig:
     """`global.stores.response_cache`."""
 
@@ -42,7 +42,7 @@ class ResponseCacheStoreConfig:
     polarity_guard: PolarityGuardConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MemoryMilvusConfig:
     """`memory.milvus`."""
 
@@ -52,7 +52,7 @@ class MemoryMilvusConfig:
     num_partitions: int | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MemoryValkeyConfig:
     """`memory.valkey`."""
 
@@ -72,7 +72,7 @@ class MemoryValkeyConfig:
     tls_insecure_skip_verify: bool = False
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MemoryQdrantConfig:
     """`memory.qdrant`."""
 
@@ -85,7 +85,7 @@ class MemoryQdrantConfig:
     dimension: int | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MemoryRedisCacheConfig:
     """`memory.redis_cache`."""
 
@@ -97,7 +97,7 @@ class MemoryRedisCacheConfig:
     password: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MemoryPersistenceConfig:
     """`global.stores.memory.persistence`."""
 
@@ -107,7 +107,7 @@ class MemoryPersistenceConfig:
     shutdown_grace_seconds: Annotated[int, Bounds(0, 9_223_372_036)] | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class MemoryConfig:
     """`global.stores.memory`."""
 
@@ -130,14 +130,14 @@ class MemoryConfig:
     persistence: MemoryPersistenceConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class VectorStoreMemoryConfig:
     """`vector_store.memory`."""
 
     max_entries_per_store: int | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class LlamaStackVectorStoreConfig:
     """`vector_store.llama_stack`."""
 
@@ -148,7 +148,7 @@ class LlamaStackVectorStoreConfig:
     search_type: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class ValkeyVectorStoreConfig:
     """`vector_store.valkey`."""
 
@@ -163,7 +163,7 @@ class ValkeyVectorStoreConfig:
     index_ef_construction: int | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class QdrantVectorStoreConfig:
     """`vector_store.qdrant`."""
 
@@ -175,7 +175,7 @@ class QdrantVectorStoreConfig:
     collection_prefix: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class VectorStoreMetadataPostgresConfig:
     """`vector_store.metadata_postgres`."""
 
@@ -191,7 +191,7 @@ class VectorStoreMetadataPostgresConfig:
     table_name: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class VectorStoreConfig:
     """`global.stores.vector_store`; off unless it is there."""
 
@@ -213,7 +213,7 @@ class VectorStoreConfig:
     metadata_postgres: VectorStoreMetadataPostgresConfig | None = None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False, unsafe_hash=False)
 class Stores:
     """`global.stores`."""
 
