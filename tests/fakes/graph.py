@@ -9,6 +9,7 @@ from vsr.graph.budget import Budget
 from vsr.graph.context import NodeContext
 from vsr.graph.ledger import Ledger
 from vsr.headers import Headers
+from vsr.resources.reliability import CallOverride, CallPolicy
 from vsr.routing.outcome import Cause
 from vsr.routing.plan import Call
 from vsr.routing.ports import Caller
@@ -24,10 +25,12 @@ class FakeTasks:
         raise AssertionError(task)
 
 
-def prepare_call(model: str) -> Call:
-    """Return a request that names `model`."""
+def prepare_call(model: str, reliability: CallOverride | None) -> Call:
+    """Return a request that names `model`, with what is changed of the default policy."""
     name = model.encode()
-    return Call(b"POST", b"/v1/chat/completions", Headers(), body=name, route_key=name)
+    call = Call(b"POST", b"/v1/chat/completions", Headers(), body=name, route_key=name)
+    call.policy = None if reliability is None else reliability.over(CallPolicy())
+    return call
 
 
 @attrs.define

@@ -76,9 +76,10 @@ class SessionAlternatives:
             self._first = tail
         else:
             context.close_call(tail.entry, _FAILED)
-        session.tail = TailCall(model, entry)
+        session.tail = TailCall(model, entry, tail.reliability)
         self._prepared = target, outgoing
-        call.model, call.spend, call.policy = model, session, target.policy
+        call.model, call.spend = model, session
+        call.policy = target.policy_with(tail.reliability)
         if target.variants:
             call.renditions = renditions(session, target, outgoing, self._answered)
         return call

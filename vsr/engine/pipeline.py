@@ -129,13 +129,16 @@ def _answer(session: RoutingSession, immediate: ImmediateResponse) -> Plan:
 
 
 def _send(session: RoutingSession, call: Call) -> Plan:
-    if session.tail is not None:
-        call.model = session.tail.model
+    tail = session.tail
+    if tail is not None:
+        call.model = tail.model
         call.spend = session
     plan = Plan(session, Settlement(session.finish), None, call, _label(session))
     target = session.target
     if target is not None:
         call.policy = target.policy
+        if tail is not None and tail.reliability is not None:
+            call.policy = target.policy_with(tail.reliability)
         if target.variants:
             call.renditions = first_renditions(session, target)
         if target.fallback is not None:

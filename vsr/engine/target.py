@@ -113,6 +113,8 @@ class Target:
     """None: nobody is asked for a key of their own."""
     policy: CallPolicy | None
     """Timeouts and retries of its calls; None: the cluster's own."""
+    cluster_policy: CallPolicy
+    """That one."""
     fallback: Fallback | None = attrs.field(eq=False)
     """Where its failed calls may go on; None: nowhere."""
     is_plain: bool
@@ -127,6 +129,10 @@ class Target:
     """What tells the client of a failure of the backend, by the client's protocol."""
     variants: tuple["Target", ...] = attrs.field(default=(), eq=False, repr=False)
     """One for each profile of the cluster, this one being the first; empty if it has one only."""
+
+    def policy_with(self, change: CallOverride | None) -> CallPolicy | None:
+        """Return the policy of a call that is changed once more, by a step of a graph."""
+        return self.policy if change is None else change.over(self.policy or self.cluster_policy)
 
 
 @attrs.frozen
@@ -240,6 +246,7 @@ class Workshop:
             model_json=msgspec.json.encode(model),
             chain=chain,
             user_keys=cluster.user_keys,
+            cluster_policy=cluster.calls,
             policy=_policy(cluster, (*self.layers, None if decision is None else decision.calls)),
             fallback=fallback,
             is_plain=not (chain.params or chain.body),

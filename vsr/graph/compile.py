@@ -17,7 +17,7 @@ class Step:
 
     id: str
     type: str
-    fields: Mapping[str, str]
+    fields: Mapping[str, object]
 
 
 @attrs.frozen
@@ -66,7 +66,7 @@ def _check_step(step: Step, path: str, known: set[str], calls: set[str]) -> list
     problems = [
         Problem(path, f"{field} refers to {value}, which no earlier step or parameter provides")
         for field, value in step.fields.items()
-        if value.startswith("$") and value not in known
+        if isinstance(value, str) and value.startswith("$") and value not in known
     ]
     if f"${step.id}" in known:
         problems.append(Problem(path, f"id {step.id!r} is taken"))

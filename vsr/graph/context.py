@@ -11,6 +11,7 @@ from vsr.errors import BudgetExhausted, DeadlineExceeded, VsrError
 from vsr.graph.budget import Budget
 from vsr.graph.ledger import Ledger, LedgerEntry
 from vsr.headers import Headers
+from vsr.resources.reliability import CallOverride
 from vsr.routing.outcome import NOTHING_USED, Cause, Outcome, Terminal
 from vsr.routing.plan import Call
 from vsr.routing.ports import Caller, Tasks
@@ -38,6 +39,8 @@ class TailCall(msgspec.Struct, gc=False):
 
     model: str
     entry: LedgerEntry
+    reliability: CallOverride | None = None
+    """What the step changes of the call's policy."""
 
 
 class NodeContext(msgspec.Struct, gc=False):
@@ -52,8 +55,9 @@ class NodeContext(msgspec.Struct, gc=False):
     prompt: Prompt
     """The request, for its token estimate; asked only where a limit needs it."""
     output_bound_tokens: int = 0
-    prepare: Callable[[str], Call] | None = None
-    """Makes the wire request of a hop to a model; None where the graph has tail calls only."""
+    prepare: Callable[[str, CallOverride | None], Call] | None = None
+    """Makes the wire request of a hop to a model, with what the step changes of the call's policy;
+    None where the graph has tail calls only."""
     caller: Caller | None = None
     values: dict[str, object] = {}
     """Values of finished steps by step id."""
@@ -89,8 +93,12 @@ class NodeContext(msgspec.Struct, gc=False):
         if entry.close(outcome):
             self.budget.settle(entry.reservation, outcome.usage)
 
-    async def call(self, model: str) -> Reply:
+    async def call(self, model: str, reliability: CallOverride | None = None) -> Reply:
         """Call `model` and wait for the whole answer.
+
+        Args:
+            model: alias.
+            reliability: what the step changes of the call's policy.
 
         Raises:
             BudgetExhausted: no call was made.
@@ -100,7 +108,7 @@ class NodeContext(msgspec.Struct, gc=False):
             raise RuntimeError("this graph was compiled for tail calls only")
         entry = self.open_call(model)
         try:
-            answer = await self.caller.call(self.prepare(model), self.deadline)
+            answer = await self.caller.call(self.prepare(model, reliability), self.deadline)
         except VsrError as error:
             timed_out = isinstance(error, DeadlineExceeded)
             terminal = Terminal.TIMED_OUT if timed_out else Terminal.FAILED

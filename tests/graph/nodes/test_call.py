@@ -8,6 +8,7 @@ from vsr.errors import BudgetExhausted
 from vsr.graph.budget import Budget, Limits
 from vsr.graph.context import Reply
 from vsr.graph.nodes.call import CallNode
+from vsr.resources.reliability import CallOverride, CallPolicy
 
 
 @pytest.mark.parametrize(("model", "called"), [("beta", b"beta"), ("$params.model", b"alpha")])
@@ -37,3 +38,14 @@ def test_call_is_not_handed_out_over_budget() -> None:
     """Reserved first."""
     with pytest.raises(BudgetExhausted):
         CallNode("alpha").hand_out(make_context(budget=Budget(Limits(max_hops=0))))
+
+
+async def test_call_says_what_its_step_changes_of_timeouts_and_retries() -> None:
+    """Whoever makes the wire request is told; a call that is handed out carries it."""
+    caller, slow = FakeCaller(), CallOverride(total_s=7)
+    node = CallNode("alpha", slow)
+
+    await node.run(make_context(caller=caller))
+
+    assert [call.policy for call in caller.calls] == [CallPolicy(total_s=7)]
+    assert node.hand_out(make_context()).reliability is slow
