@@ -57,6 +57,15 @@ providers:
           http_version: auto
           api_key: claude-canary-key
           tls: {{ca_file: {claude_ca}}}
+    - name: spare
+      backend_refs:
+        - base_url: https://shared.test:{shared}
+          http_version: auto
+          api_key: spare-key
+          tls: {{ca_file: ours.pem, {identity}}}
+routing:
+  fallback: {{enabled: true, last_resort: {{content: nobody}}}}
+  decisions: [{{name: all, modelRefs: [{{model: mix}}, {{model: spare}}]}}]
 global:
   router: {{egress: {egress}}}
   services: {{observability: {{tracing: {{exporter: {{type: stdout}}}}}}}}
@@ -76,9 +85,9 @@ class MixedScene:
     reliability: str
     egress: str
 
-    async def ask(self, *, stream: bool = False) -> Got:
-        """Ask the model, and let the request end."""
-        got = await self.router.ask(chat_body(model="mix", stream=stream))
+    async def ask(self, model: str = "mix", *, stream: bool = False) -> Got:
+        """Ask the model, or with `auto` the decision, and let the request end."""
+        got = await self.router.ask(chat_body(model=model, stream=stream))
         await trio.testing.wait_all_tasks_blocked()
         return got
 
@@ -109,12 +118,12 @@ class MixedScene:
 
     def pools(self) -> dict[str, AnyPool]:
         """Return the pools of the newest configuration, by endpoint."""
-        [cluster] = clusters_of(self.router.generation)
+        cluster = next(iter(clusters_of(self.router.generation)))
         return {host.endpoint.name: host.pool for host in cluster.state.hosts}
 
     def take_turns(self, name: str) -> None:
         """Let the balancer begin with an endpoint."""
-        [cluster] = clusters_of(self.router.generation)
+        cluster = next(iter(clusters_of(self.router.generation)))
         cluster.state.rotation._balancer._next = NAMES.index(name)  # type: ignore[attr-defined]
 
     def load(self, *, claude_ca: str = "theirs.pem", reliability: str | None = None) -> Snapshot:
@@ -130,14 +139,14 @@ class MixedScene:
     async def held(self) -> dict[str, int]:
         """Return what calls hold, once nothing moves."""
         leases, connections = await self.router.held()
-        [cluster] = clusters_of(self.router.generation)
-        state = cluster.state
+        states = clusters_of(self.router.generation).states.values()
+        breakers = [state.gate.breaker for state in states]
         return {
             "leases": leases,
             "connections": connections,
-            "hosts": sum(host.active for host in state.hosts),
-            "slots": state.gate.breaker.active + state.gate.breaker.waiting,
-            "retries": state.slots.taken,
+            "hosts": sum(host.active for state in states for host in state.hosts),
+            "slots": sum(breaker.active + breaker.waiting for breaker in breakers),
+            "retries": sum(state.slots.taken for state in states),
         }
 
 

@@ -11,9 +11,9 @@ from tests.demo.raw_client import chat_body
 from tests.fakes.h2_backend import REFUSED, STREAM_HEAD, Act, Head, Reset
 from tests.fakes.h2_client import H2Client
 from tests.fakes.spans import context_of
+from tests.upstream.h2_scene import read_on
 from tests.upstream.mixed_scene import CHAT, CHAT_STREAM, NAMES, NOTHING, MixedScene, start_mixed
 from tests.upstream.raw_backend import reply
-from tests.upstream.scenes import read_on
 from tests.upstream.test_metrics import read
 from vsr.network.memory import MemoryNetwork
 from vsr.upstream.h2_pool import H2Pool
@@ -70,6 +70,35 @@ async def test_retries_go_from_kind_to_kind(
     for name, outcome in zip(NAMES, outcomes, strict=True):
         labels = f'cluster="mix",endpoint="{name}",outcome="{outcome}"'
         assert samples[f"llm_upstream_attempts_total{{{labels}}}"] == 1
+    assert await scene.held() == NOTHING
+
+
+async def test_fallback_begins_where_all_kinds_have_failed(
+    nursery: trio.Nursery, tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    """One failed by its status, one refused the stream, one has no certificate that we trust."""
+    scene = await start_mixed(nursery, tmp_path, REFUSED, CHAT, REFUSED, claude_ca="ours.pem")
+    scene.plain.answer = BUSY
+
+    other = await scene.ask("auto")
+    scene.take_turns("plain")
+    nobody = await scene.ask("auto")
+
+    assert (other.status, other.line(b"x-vsr-fallback-path")) == (200, b"mix,spare")
+    assert other.json()["object"] == "chat.completion"
+    assert nobody.status == 200
+    assert b"nobody" in nobody.body
+    keys = [fields.get(b"authorization") for _, fields, _ in scene.seen("shared")]
+    assert keys == [b"Bearer shared-canary-key", b"Bearer spare-key"] * 2
+    assert b"canary" not in repr(scene.seen("shared")[1]).encode()
+    assert scene.seen("claude") == []
+    attempts = [span for span in scene.recorder.spans if span.name.endswith(".attempt")]
+    of_mix = ["5xx", "refused_stream", "connect_failure"]
+    outcomes = [(span.attributes or {})["upstream.outcome"] for span in attempts]
+    assert outcomes == [*of_mix, "2xx", *of_mix, "refused_stream"]
+    told = {f"{context_of(span).span_id:016x}".encode() for span in attempts}
+    assert len(scene.parents()) == 6
+    assert {parent.split(b"-")[2] for parent in scene.parents()} < told
     assert await scene.held() == NOTHING
 
 
@@ -256,6 +285,44 @@ async def test_client_that_leaves_takes_its_call_along(
     assert await scene.held() == NOTHING
     [line] = await scene.router.log()
     assert (line["outcome"], line["attempts"]) == ("cancelled", 1)
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+async def test_body_that_nobody_reads_is_passed_on_as_it_comes(
+    name: str,
+    leaves: bool,  # noqa: FBT001  # a case
+    nursery: trio.Nursery,
+    tmp_path: Path,
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Over either HTTP version, with that backend's path; half a body is no request there."""
+    scene = await start_mixed(nursery, tmp_path)
+    scene.plain.answer = scene.claude.answer = reply(200, b"{}")
+    scene.take_turns(name)
+    size = 5_000_000
+    client = await scene.router.connect()
+    head = b"POST /v1/embeddings HTTP/1.1\r\nhost: r\r\nconnection: close\r\n"
+    await client.send(head + b"content-length: %d\r\n\r\n" % size + b"x" * 3_000_000)
+    if leaves:
+        client.close()
+    else:
+        await client.send(b"x" * 2_000_000)
+        assert (await read_on(client)).startswith(b"HTTP/1.1 200")
+    await trio.testing.wait_all_tasks_blocked()
+
+    if name == "shared":
+        [call] = scene.shared.calls
+        assert call.field(b":path") == b"/shared-canary/embeddings"
+        assert (call.is_whole, call.reset) == ((False, 8) if leaves else (True, None))
+        assert leaves or len(call.body) == size
+    else:
+        backend = scene.plain if name == "plain" else scene.claude
+        assert [len(body) for _, body in backend.seen] == ([] if leaves else [size])
+        assert backend.open_connections == (0 if leaves else 1)
+    for other in set(NAMES) - {name}:
+        assert scene.seen(other) == []
+    assert await scene.held() == NOTHING
 
 
 async def test_drain_lets_streams_of_every_kind_finish(
