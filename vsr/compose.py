@@ -337,6 +337,8 @@ def _run(serve: Serve) -> None:
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
     )
+    # It writes every header line that it compresses, keys included, whoever lowers that level.
+    logging.getLogger("hpack").setLevel(logging.INFO)
 
     async def main() -> None:
         # What has been built by now stays: the collector need not look at it again, nor so often.

@@ -101,10 +101,20 @@ def test_extproc_refuses_what_only_standalone_honours() -> None:
             address: 127.0.0.1
             port: 8443
             tls: {cert_file: a, key_file: b}
+        providers:
+          models:
+            - name: chat
+              reliability: {health_check_path: /health}
+              backend_refs: [{endpoint: "a.test:1", health_check_path: /own, http_version: "2"}]
     """
 
     assert places(text) == []
-    assert places(text, Gateway.EXTPROC) == ["listeners[0].tls"]
+    ref = "providers.models[0].backend_refs[0]"
+    assert places(text, Gateway.EXTPROC) == [
+        "listeners[0].tls",
+        f"{ref}.health_check_path",
+        f"{ref}.http_version",
+    ]
 
 
 def test_names_of_models_without_any_backend_are_not_served() -> None:

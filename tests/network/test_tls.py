@@ -11,8 +11,9 @@ import trustme
 
 from tests.network.ends import LOCALHOST, PATIENCE_S, eventually, read, read_all
 from vsr.network.epoll import EpollNetwork
+from vsr.network.memory import MemoryNetwork
 from vsr.network.port import Connection, ConnectionBroken, ReceiveTimedOut, TlsFailed
-from vsr.network.tls import TlsConnection, start_client_tls
+from vsr.network.tls import TlsConnection, _reason_in, start_client_tls
 
 NAME = "backend.example"
 Serve = Callable[["trio.SSLStream[trio.SocketStream]"], Awaitable[None]]
@@ -117,6 +118,40 @@ async def test_server_that_speaks_no_tls_fails_the_handshake(
     async with dialled(authority, answer) as connection:
         with pytest.raises(TlsFailed):
             await start_client_tls(connection, trusting, NAME)
+
+
+async def test_alert_that_python_has_no_name_for_is_told_in_the_words_of_openssl(
+    trusting: ssl.SSLContext,
+) -> None:
+    """As from a server that speaks none of the protocols that we offer. Source: RFC 7301, 3.2."""
+    network = MemoryNetwork()
+
+    async with trio.open_nursery() as nursery:
+        await nursery.start(network.run)
+        listener = await network.listen(LOCALHOST, 0)
+        connection = await network.connect(LOCALHOST, listener.port)
+        server = await listener.accept()
+        await server.send(bytes.fromhex("15 0303 0002 02 78"))
+
+        with pytest.raises(TlsFailed) as caught:
+            await start_client_tls(connection, trusting, NAME)
+
+        nursery.cancel_scope.cancel()
+    assert caught.value.reason == "TLSV1_ALERT_NO_APPLICATION_PROTOCOL"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (),
+        (1,),
+        (1, "Hostname mismatch, certificate is not valid for 'private.test'. (_ssl.c:992)"),
+        (1, "[SSL] certificate of private.test (_ssl.c:992)"),
+    ],
+)
+def test_reason_never_quotes_anything_else(args: tuple[object, ...]) -> None:
+    """Texts may hold names of a certificate; what is not a plain word of OpenSSL is left out."""
+    assert _reason_in(ssl.SSLError(*args)) == "handshake failed"
 
 
 async def test_close_during_the_handshake_fails_it(

@@ -35,7 +35,6 @@ class Backend:
     """Path and query of a call."""
     credential_source: tuple[str | None, str | None] = attrs.field(repr=False)
     """Inline key and environment variable, as authored."""
-    http_version: str
 
 
 def backend_name(ref: BackendRef, at: int) -> str:
@@ -89,7 +88,6 @@ def resolve_backend(ref: BackendRef, protocol: str = CHAT) -> Backend:
         api_version=ref.api_version,
         path=_path(ref, provider, protocol, address.base_path),
         credential_source=(ref.api_key, None if ref.api_key else ref.api_key_env),
-        http_version=ref.http_version,
     )
 
 

@@ -72,9 +72,9 @@ class Choice:
 class RequestEffects:
     """What makes a client's request the backend's."""
 
-    as_it_is: Effect
-    """Its body already is."""
-    rewritten: Effect
+    as_it_is: Effect = attrs.field(repr=False)
+    """Its body already is; holds the credential, as does the other."""
+    rewritten: Effect = attrs.field(repr=False)
     """For a new body, to be completed with its length."""
 
 

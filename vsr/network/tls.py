@@ -1,5 +1,6 @@
 """TLS over any connection of the port, by OpenSSL working on bytes in memory."""
 
+import re
 import ssl
 from collections.abc import Callable
 from contextlib import suppress
@@ -8,6 +9,10 @@ from math import inf
 import trio
 
 from vsr.network.port import READ_SIZE_BYTES, Connection, ConnectionBroken, TlsFailed
+
+# "[SSL] tlsv1 alert no application protocol (_ssl.c:992)". What else a text may hold, such as names
+# of a certificate, is left out.
+_OPENSSL_TEXT = re.compile(r"\[[A-Z0-9_ ]+\] ([a-z0-9 ]+) \(_ssl\.c:[0-9]+\)")
 
 
 async def start_client_tls(
@@ -107,7 +112,7 @@ class TlsConnection:
             await self._flush()
         except ssl.SSLError as error:
             self._flush_now()  # the alert that tells the peer
-            raise TlsFailed(error.reason or "handshake failed") from None
+            raise TlsFailed(error.reason or _reason_in(error)) from None
         except ConnectionBroken:
             raise TlsFailed("connection closed during handshake") from None
         self._may_say_goodbye = True
@@ -214,3 +219,9 @@ class TlsConnection:
             self._unsent = b""
             await self._inner.send(data)
         self._is_sending = False
+
+
+def _reason_in(error: ssl.SSLError) -> str:
+    """Return OpenSSL's word for a failure that Python has no name for: it knows few alerts."""
+    found = _OPENSSL_TEXT.fullmatch(str(error.args[-1]) if error.args else "")
+    return "handshake failed" if found is None else found[1].upper().replace(" ", "_")

@@ -46,7 +46,7 @@ def check_backends(model: ProviderModel, path: Path, report: Report) -> None:
         _check_backend(ref, protocol, place, report)
         backend = _resolved(ref, protocol, place, report)
         if backend is not None:
-            _check_http_version(backend, place, report)
+            _check_http_version(ref, backend, place, report)
         if ref.tls is not None:
             check_backend_tls(ref.tls, backend, (*place, "tls"), report)
         if ref.health_check_path is not None:
@@ -152,8 +152,8 @@ def _resolved(ref: BackendRef, protocol: str, path: Path, report: Report) -> Bac
         return None
 
 
-def _check_http_version(backend: Backend, path: Path, report: Report) -> None:
-    if backend.http_version == "auto" and backend.address.scheme != "https":
+def _check_http_version(ref: BackendRef, backend: Backend, path: Path, report: Report) -> None:
+    if ref.http_version == "auto" and backend.address.scheme != "https":
         report.add(
             (*path, "http_version"),
             "'auto' needs https",
