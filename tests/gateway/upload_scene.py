@@ -21,6 +21,9 @@ from vsr.http.framing import FramingError, RequestHead
 from vsr.http.h1_server import End, ServerConnection
 from vsr.network.memory import MemoryConnection, MemoryNetwork
 from vsr.network.port import ConnectionBroken
+from vsr.resources.tracing import Tracing
+from vsr.telemetry.spans import SpanSink
+from vsr.upstream.policy.balancer import RoundRobin
 from vsr.upstream.policy.host import Host
 
 TARGET = b"/v1/files"
@@ -351,6 +354,7 @@ async def start_scene(
     replay_bytes: int = REPLAY_BYTES,
     set_up: Callable[[Backend], None] = lambda _: None,
     more: str = "",
+    open_spans: Callable[[Tracing], SpanSink] | None = None,
 ) -> Scene:
     """Start a Router over a backend for each of these versions.
 
@@ -362,6 +366,7 @@ async def start_scene(
         replay_bytes: of the model.
         set_up: is shown every backend before it starts.
         more: further lines of the document.
+        open_spans: as of `start_router`.
     """
     network = MemoryNetwork()
     backends: list[Backend] = []
@@ -378,10 +383,11 @@ async def start_scene(
         f"backend_refs: [{', '.join(refs)}]}}"
     )
     document = document_of(model, listener=listener) + "\n" + more
-    router = await start_router(nursery, network, document)
+    router = await start_router(nursery, network, document, open_spans=open_spans)
     scene = Scene(nursery, router, backends)
     balancer = next(iter(clusters_of(router.generation))).state.rotation._balancer
-    balancer._next = 0  # type: ignore[attr-defined]  # the first one's turn
+    if isinstance(balancer, RoundRobin):
+        balancer._next = 0  # the first one's turn
     return scene
 
 
