@@ -1,6 +1,8 @@
 """A client's body on its way to a backend, in pieces, under the listener's limit."""
 
+from collections import deque
 from collections.abc import Callable
+from math import inf
 
 import msgspec
 import trio
@@ -21,7 +23,8 @@ class ClientBody(msgspec.Struct, eq=False):
     length: int | None
     is_begun: bool = False
     has_ended: bool = False
-    _held: list[bytes] = []
+    total_at: float = inf
+    _held: deque[bytes] = msgspec.field(default_factory=deque)
     """What has been read but not handed out."""
     _size_bytes: int = 0
     """Of all that has been read."""
@@ -42,8 +45,7 @@ class ClientBody(msgspec.Struct, eq=False):
         """Return the next bytes, empty at the end; see `BodySource.read`."""
         self.is_begun = True
         if self._held:
-            held, self._held = self._held, []
-            return b"".join(held)
+            return self._held.popleft()
         piece = await self._next()
         if not piece:
             self.has_ended = True

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Coroutine
+from functools import partial
 from math import inf
 
 import msgspec
@@ -30,8 +31,10 @@ from vsr.gateway.relay import is_short, pass_as_it_comes, pass_stream, pass_whol
 from vsr.gateway.request_scope import RequestScope
 from vsr.gateway.writer import render_error
 from vsr.http.framing import RequestHead
+from vsr.headers import Headers
 from vsr.network.port import NetworkError
 from vsr.resources.listener import Listener
+from vsr.routing.body import BodySource
 from vsr.routing.effect import ImmediateResponse, render_immediate
 from vsr.routing.generation import Generation
 from vsr.routing.outcome import Attempt, Cause, Outcome, Terminal
@@ -45,6 +48,12 @@ _FIRST_ERROR = 400
 _ERROR_WRITE_S = 10.0
 """A client that does not even read an error is cut off: no deadline covers that write."""
 _log = logging.getLogger("vsr.gateway")
+
+
+def _start_total(source: BodySource, exchange: Exchange, total_s: float, now: float) -> None:
+    """Let a call's time begin, since all of its body is there."""
+    source.total_at = now + total_s
+    exchange.end_at(source.total_at)
 
 
 class RequestRun(msgspec.Struct, eq=False):
@@ -137,8 +146,6 @@ class RequestRun(msgspec.Struct, eq=False):
             is_anthropic = head.target.startswith(MESSAGES_PATH)
             check_api_key(head.lines, listener.api_keys, is_anthropic=is_anthropic)
             removed = ANTHROPIC_CLIENT_KEYS if is_anthropic else CLIENT_KEYS
-        source = None if head.body is not None else self._passed_on(generation, listener, head)
-        body = b"" if source is not None else await exchange.read_body(listener.max_body_bytes)
         headers, request_id = ingress_headers(
             head,
             exchange.scheme,
@@ -146,6 +153,10 @@ class RequestRun(msgspec.Struct, eq=False):
             removed=removed,
             peer=exchange.peer if listener.identity.is_trusted else "",
         )
+        source = None
+        if head.body is None:
+            source = self._passed_on(generation, listener, head, headers)
+        body = b"" if source is not None else await exchange.read_body(listener.max_body_bytes)
         self.request = request = Request(
             head.method,
             head.target,
@@ -173,16 +184,18 @@ class RequestRun(msgspec.Struct, eq=False):
             await exchange.respond(status, lines, plan.immediate.body)
 
     def _passed_on(
-        self, generation: Generation, listener: Listener, head: RequestHead
+        self, generation: Generation, listener: Listener, head: RequestHead, headers: Headers
     ) -> ClientBody | None:
         """Return the body of a request if it goes on unread, None if it is read first.
+
+        Judged by the headers that routing sees: else a body could go on that routing wants to read.
 
         Raises:
             BodyTooLarge: more is announced than the listener takes.
         """
         if head.length == 0:
             return None
-        if not generation.engine.passes_body(head.method, head.target, head.fields):
+        if not generation.engine.passes_body(head.method, head.target, headers.first_values()):
             return None
         if head.length is not None and head.length > listener.max_body_bytes:
             raise BodyTooLarge(listener.max_body_bytes)
@@ -190,6 +203,7 @@ class RequestRun(msgspec.Struct, eq=False):
 
     async def _attach(self, generation: Generation, call: Call, source: ClientBody) -> None:
         """Give `call` its body: whole if it is short enough to be sent again, else as it comes."""
+        self.exchange.end_at(inf)  # routing is done, and a slow client has its own limit
         cluster = generation.upstream.cluster_for(call.route_key)
         whole = await source.gather(cluster.replay_bytes)
         if whole is None:
@@ -213,7 +227,7 @@ class RequestRun(msgspec.Struct, eq=False):
             if call.source is None:
                 deadline = Deadline(sent_at + total_s)
             else:
-                call.source.on_end(lambda now: exchange.end_at(now + total_s))
+                call.source.on_end(partial(_start_total, call.source, exchange, total_s))
         exchange.end_at(deadline.at)
         response = await cluster.send(
             call, now=sent_at, deadline=deadline, idle_s=idle_s, journal=self.journal

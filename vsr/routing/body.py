@@ -9,6 +9,8 @@ class BodySource(Protocol):
 
     length: int | None
     """Declared length, None when it is not known."""
+    total_at: float
+    """When the call's time is over, monotonic seconds; infinite until all of it has been read."""
 
     @property
     def is_begun(self) -> bool:

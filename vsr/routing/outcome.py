@@ -66,6 +66,8 @@ class Attempt(msgspec.Struct, gc=False):
     """Code of the failure, of a body that broke off too; empty while there is none."""
     stage: str = ""
     """Which limit passed, where the failure is a timeout: see `upstream.policy.outcome`."""
+    asked_at: float | None = None
+    """When the last of a body that its client was still sending had gone out; None: at once."""
     head_at: float | None = None
     ended_at: float | None = None
     usage: Usage | None = None

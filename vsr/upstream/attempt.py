@@ -87,7 +87,12 @@ async def try_host(
     try:
         pooled = pool.take_idle(endpoint) or await pool.dial(endpoint)
         if request.source is not None:
-            await _write_source(pooled, request, request.source, endpoint, idle_s)
+            try:
+                await _write_source(pooled, request, request.source, endpoint, idle_s)
+            finally:
+                limits.total_at = request.source.total_at
+            if pooled.fact is TransportFact.REQUEST_WRITTEN:
+                attempt.asked_at = trio.current_time()
         elif pooled.stream is not None:
             await _write_stream(pooled, pooled.stream, request, endpoint)
         elif rest := _write(pooled, request, endpoint):

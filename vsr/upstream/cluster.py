@@ -156,7 +156,8 @@ class RuntimeCluster:
         seconds = now - attempt.started_at
         host.stats.answered(status, seconds)
         if self._measures:
-            note_latency(host, seconds, now)
+            # From where the client had sent it all: a slow client does not make a slow endpoint.
+            note_latency(host, seconds if attempt.asked_at is None else now - attempt.asked_at, now)
         if self._ejects:
             self._observe(host, status, now)
 
@@ -172,7 +173,8 @@ class RuntimeCluster:
             attempt.usage = NOTHING_USED
         host.stats.failed(outcome.failure or FailureKind.RESET, now - attempt.started_at)
         if self._measures and outcome.failure is not FailureKind.CANCELLED:
-            note_latency(host, max(now - attempt.started_at, _FAILURE_LATENCY_S), now)
+            asked_at = attempt.started_at if attempt.asked_at is None else attempt.asked_at
+            note_latency(host, max(now - asked_at, _FAILURE_LATENCY_S), now)
         status = observed_status(outcome)
         if status is not None:
             self._observe(host, status, now)

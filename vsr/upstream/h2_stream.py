@@ -152,7 +152,9 @@ class H2Stream:
         return sent
 
     def went_out(self) -> None:
-        """Note that the network has taken the whole request."""
+        """Note that the network has taken all that was put out."""
+        if self.has_unsent:
+            return  # told of what stood before a piece that is still waiting
         self.is_written = True
         if self._taken is not None:
             self._taken.set()

@@ -40,10 +40,11 @@ async def send_unless_answered(
     Source: RFC 9112 section 9.5: a client that sees an early answer should stop sending.
 
     Raises:
-        UpstreamFailure: no head can come any more.
-        VsrError: the source of the body is at fault.
+        UpstreamFailure: no head can come any more, or the response breaks HTTP.
+        VsrError: the source of the body is at fault, and there is no head yet.
     """
     faults: list[Exception] = []
+    is_broken = False
     async with trio.open_nursery() as tasks:
 
         async def run() -> None:
@@ -62,8 +63,9 @@ async def send_unless_answered(
                 read(pooled, await pooled.connection.receive())
         except Exception as fault:  # noqa: BLE001  # as above
             faults.append(fault)
+            is_broken = True
         tasks.cancel_scope.cancel(reason="the backend has answered")
-    if faults and pooled.http.head is None:
+    if faults and (is_broken or pooled.http.head is None):
         raise faults[0]
 
 
