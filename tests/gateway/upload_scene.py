@@ -10,8 +10,8 @@ import trio.testing
 
 from tests.demo.raw_client import read_answer
 from tests.engine.stepped_backend import Act
-from tests.fakes.h2_backend import Asked, H2Backend, Head
 from tests.fakes.h2_backend import Act as H2Act
+from tests.fakes.h2_backend import Asked, H2Backend, Head
 from tests.fakes.h2_backend import Play as H2Play
 from tests.fakes.h2_client import H2Client, data_frames, reset
 from tests.fakes.router import RunningRouter, clusters_of, document_of, start_router
@@ -19,8 +19,8 @@ from tests.upstream.raw_backend import reply
 from vsr.headers import HeaderLine
 from vsr.http.framing import FramingError, RequestHead
 from vsr.http.h1_server import End, ServerConnection
-from vsr.network.memory import MemoryConnection, MemoryNetwork
-from vsr.network.port import ConnectionBroken
+from vsr.network.memory import MemoryNetwork
+from vsr.network.port import Connection, ConnectionBroken, Network
 from vsr.resources.tracing import Tracing
 from vsr.telemetry.spans import SpanSink
 from vsr.upstream.policy.balancer import RoundRobin
@@ -88,7 +88,7 @@ class Uploader(Protocol):
 class H1Uploader:
     """Speaks HTTP/1.1."""
 
-    connection: MemoryConnection
+    connection: Connection
     _is_chunked: bool = False
     _raw: bytes = b""
 
@@ -97,7 +97,9 @@ class H1Uploader:
     ) -> None:
         """Send the head."""
         self._is_chunked = length is None
-        framing = b"transfer-encoding: chunked" if length is None else b"content-length: %d" % length
+        framing = (
+            b"transfer-encoding: chunked" if length is None else b"content-length: %d" % length
+        )
         shown = b"".join(b"%b: %b\r\n" % line for line in lines)
         await self.connection.send(
             b"POST %b HTTP/1.1\r\nhost: r\r\n%b%b\r\n\r\n" % (target, shown, framing)
@@ -138,6 +140,8 @@ class H2Uploader:
     """Speaks HTTP/2."""
 
     client: H2Client
+    settles_s: float = 3.0
+    """How long behind an answer something may be said of the client's own half."""
     _stream_id: int = 0
     _to_come: int | None = None
 
@@ -179,7 +183,7 @@ class H2Uploader:
         """Wait for the end of the stream, and for what ends the client's own half."""
         got = self.client.streams[self._stream_id]
         await got.done.wait()
-        await trio.sleep(3)
+        await trio.sleep(self.settles_s)
         return Answered(got.status, bytes(got.body), got.is_whole, got.reset is not None)
 
     @property
@@ -199,6 +203,8 @@ class Received:
     head: RequestHead
     at: float
     body: bytearray = attrs.field(factory=bytearray)
+    pieces: int = 0
+    """In which the body came."""
     is_whole: bool = False
     left_at: float | None = None
 
@@ -213,7 +219,7 @@ class UploadBackend:
     It plays `early` behind a head, then `late` behind the whole request.
     """
 
-    network: MemoryNetwork
+    network: Network
     early: Steps = ()
     late: Steps = (reply(200, b"{}"),)
     stops_at: int | None = None
@@ -229,25 +235,30 @@ class UploadBackend:
         self.port = listener.port
 
         async def accept() -> None:
-            while True:
-                connection = await listener.accept()
-                self.accepted += 1
-                nursery.start_soon(self._serve, connection)
+            try:
+                while True:
+                    connection = await listener.accept()
+                    self.accepted += 1
+                    nursery.start_soon(self._serve, connection)
+            finally:
+                listener.close()
 
         nursery.start_soon(accept)
         return self
 
-    async def _serve(self, connection: MemoryConnection) -> None:
-        with trio.CancelScope() as life, suppress(ConnectionBroken):
-            connection.on_gone = life.cancel
-            http = ServerConnection()
-            while await self._take(connection, http):
-                pass
+    async def _serve(self, connection: Connection) -> None:
+        try:
+            with trio.CancelScope() as life, suppress(ConnectionBroken):
+                connection.on_gone = life.cancel
+                http = ServerConnection()
+                while await self._take(connection, http):
+                    pass
+        finally:
+            connection.close()
         if self.seen and self.seen[-1].left_at is None and not self.seen[-1].is_whole:
             self.seen[-1].left_at = trio.current_time()
-        connection.close()
 
-    async def _take(self, connection: MemoryConnection, http: ServerConnection) -> bool:
+    async def _take(self, connection: Connection, http: ServerConnection) -> bool:
         event = http.next_event()
         if event is None:
             data = await connection.receive()
@@ -262,11 +273,12 @@ class UploadBackend:
             received.is_whole = True
             return await self._play(connection, self.late)
         received.body += event
+        received.pieces += 1
         if self.stops_at is not None and len(received.body) >= self.stops_at:
             return await self._play(connection, self.stopped)
         return True
 
-    async def _play(self, connection: MemoryConnection, steps: Steps) -> bool:
+    async def _play(self, connection: Connection, steps: Steps) -> bool:
         for step in steps:
             if isinstance(step, bytes):
                 await connection.send(step)
@@ -372,11 +384,15 @@ async def start_scene(
     backends: list[Backend] = []
     refs = []
     for number, version in enumerate(versions):
-        backend: Backend = UploadBackend(network) if version == 1 else H2Backend(network, ((Head(), b"{}"),))
+        backend: Backend = (
+            UploadBackend(network) if version == 1 else H2Backend(network, ((Head(), b"{}"),))
+        )
         set_up(backend)
         await backend.start(nursery)
         backends.append(backend)
-        refs.append(f"{{endpoint: 'b{number}.test:{backend.port}', http_version: '{_NAMES[version]}'}}")
+        refs.append(
+            f"{{endpoint: 'b{number}.test:{backend.port}', http_version: '{_NAMES[version]}'}}"
+        )
     extra = f", {reliability}" if reliability else ""
     model = (
         f"{{name: alpha, reliability: {{replay_bytes: {replay_bytes}{extra}}}, "
