@@ -16,7 +16,8 @@ from tests.fakes.backend import BACKEND_HOST
 from tests.fakes.h2_backend import OK, H2Backend
 from tests.fakes.h2_client import H2Client
 from tests.fakes.router import clusters_of, document_of
-from tests.gateway.upload_scene import PAIRS, H1Uploader, H2Uploader, UploadBackend, Uploader
+from tests.gateway.upload_backend import UploadBackend
+from tests.gateway.upload_scene import PAIRS, H1Uploader, H2Uploader, Uploader
 from vsr.network.epoll import EpollNetwork
 
 PATIENCE_S = 30

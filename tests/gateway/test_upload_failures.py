@@ -9,13 +9,13 @@ import trio.testing
 from tests.engine.stepped_backend import Act
 from tests.fakes.h2_backend import Act as H2Act
 from tests.fakes.h2_backend import H2Backend, Head, Reset
+from tests.gateway.upload_backend import UploadBackend
 from tests.gateway.upload_scene import (
     NOTHING,
     PAIRS,
     PIECE,
     SILENT,
     Backend,
-    UploadBackend,
     Uploader,
     plays,
     start_scene,

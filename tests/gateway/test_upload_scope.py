@@ -8,16 +8,8 @@ from tests.demo.raw_client import chat_body
 from tests.fakes.h2_backend import Asked, H2Backend
 from tests.fakes.router import clusters_of
 from tests.fakes.spans import SpanRecorder
-from tests.gateway.upload_scene import (
-    NOTHING,
-    PAIRS,
-    PIECE,
-    Backend,
-    H2Uploader,
-    Received,
-    UploadBackend,
-    start_scene,
-)
+from tests.gateway.upload_backend import Received, UploadBackend
+from tests.gateway.upload_scene import NOTHING, PAIRS, PIECE, Backend, H2Uploader, start_scene
 from vsr.headers import HeaderLine
 from vsr.http.h2_library import STREAM_WINDOW_BYTES
 
@@ -49,6 +41,28 @@ async def test_chat_that_skips_processing_is_passed_on(
 
     assert (await client.answer()).status == 200
     assert scene.body == PIECE * 9
+
+
+@pytest.mark.parametrize(("ours", "theirs"), PAIRS)
+async def test_chat_is_read_whole(
+    ours: int, theirs: int, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Also beyond `replay_bytes`; too long is a 413 that no backend hears of."""
+    body = chat_body("x" * 2500, model="auto")
+    scene = await start_scene(nursery, theirs, listener=f"max_body_bytes: {len(body)}")
+    statuses: list[int] = []
+    for more in (b"", b" "):
+        client = await scene.client(ours)
+        await client.begin(None, target=b"/v1/chat/completions")
+        await client.put(body[:-5])
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(scene.calls) == len(statuses)
+        await client.put(body[-5:] + more)
+        await client.finish()
+        statuses.append((await client.answer()).status)
+
+    assert statuses == [200, 413]
+    assert field(scene.calls[0], b"content-length") == b"%d" % len(scene.body)
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import pytest
 import trio
 import trio.testing
 
-from tests.demo.raw_client import chat_body
 from tests.fakes.h2_backend import Act as H2Act
 from tests.fakes.h2_backend import Asked, H2Backend, Head
 from tests.fakes.h2_client import data_frames
+from tests.gateway.upload_backend import Received, UploadBackend
 from tests.gateway.upload_scene import (
     IDLE_S,
     NOTHING,
@@ -16,8 +16,6 @@ from tests.gateway.upload_scene import (
     SILENT,
     H1Uploader,
     H2Uploader,
-    Received,
-    UploadBackend,
     plays,
     start_scene,
 )
@@ -283,28 +281,6 @@ async def test_body_declared_too_long_is_a_413_before_anything_is_sent(
 
     assert (answer.status, scene.calls, client.informational()) == (413, [], [])
     assert await scene.held() == NOTHING
-
-
-@pairs
-async def test_chat_is_read_whole(
-    ours: int, theirs: int, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    """Also beyond `replay_bytes`; too long is a 413 that no backend hears of."""
-    body = chat_body("x" * 2500, model="auto")
-    scene = await start_scene(nursery, theirs, listener=f"max_body_bytes: {len(body)}")
-    statuses: list[int] = []
-    for more in (b"", b" "):
-        client = await scene.client(ours)
-        await client.begin(None, target=b"/v1/chat/completions")
-        await client.put(body[:-5])
-        await trio.testing.wait_all_tasks_blocked()
-        assert len(scene.calls) == len(statuses)
-        await client.put(body[-5:] + more)
-        await client.finish()
-        statuses.append((await client.answer()).status)
-
-    assert statuses == [200, 413]
-    assert declared(scene.calls[0]) == b"%d" % len(scene.body)
 
 
 @pairs
