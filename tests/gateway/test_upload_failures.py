@@ -9,6 +9,7 @@ import trio.testing
 from tests.engine.stepped_backend import Act
 from tests.fakes.h2_backend import Act as H2Act
 from tests.fakes.h2_backend import H2Backend, Head, Reset
+from tests.gateway.upload_backend import UploadBackend
 from tests.gateway.upload_scene import (
     NOTHING,
     PAIRS,
@@ -16,7 +17,6 @@ from tests.gateway.upload_scene import (
     SILENT,
     Backend,
     Uploader,
-    UploadBackend,
     plays,
     start_scene,
 )
@@ -61,9 +61,7 @@ async def test_backend_that_breaks_off_inside_the_body_is_a_503(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """Nothing is tried again, since the body is gone; and the endpoint is to blame."""
-    scene = await start_scene(
-        nursery, theirs, theirs, reliability=EVERYTHING, set_up=stopping(act)
-    )
+    scene = await start_scene(nursery, theirs, theirs, reliability=EVERYTHING, set_up=stopping(act))
     client = await scene.client(ours)
     await client.begin(LONG)
     await client.put(PIECE * 2)
@@ -245,9 +243,7 @@ async def test_backend_may_take_its_time_while_it_takes_some(
     theirs: int, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """What was collected first leaves piece by piece: the limit is of silence, not of all of it."""
-    scene = await start_scene(
-        nursery, theirs, reliability="idle_timeout: 7s", replay_bytes=400_000
-    )
+    scene = await start_scene(nursery, theirs, reliability="idle_timeout: 7s", replay_bytes=400_000)
     backend = scene.backend
     taken = trio.Event()
     if isinstance(backend, UploadBackend):

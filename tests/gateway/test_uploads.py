@@ -4,10 +4,10 @@ import pytest
 import trio
 import trio.testing
 
-from tests.demo.raw_client import chat_body
-from tests.engine.stepped_backend import Act
 from tests.fakes.h2_backend import Act as H2Act
 from tests.fakes.h2_backend import Asked, H2Backend, Head
+from tests.fakes.h2_client import data_frames
+from tests.gateway.upload_backend import Received, UploadBackend
 from tests.gateway.upload_scene import (
     IDLE_S,
     NOTHING,
@@ -16,9 +16,6 @@ from tests.gateway.upload_scene import (
     SILENT,
     H1Uploader,
     H2Uploader,
-    Received,
-    Scene,
-    UploadBackend,
     plays,
     start_scene,
 )
@@ -71,6 +68,31 @@ async def test_long_body_goes_on_while_it_comes(
     assert await scene.held() == NOTHING
     line = await scene.line()
     assert (line["outcome"], line["response_code"], line["attempts"]) == ("succeeded", 200, 1)
+
+
+@pytest.mark.parametrize("ours", [1, 2])
+async def test_tiny_pieces_are_joined(
+    ours: int, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """What arrives together leaves together: no client can make the Router write byte by byte."""
+    scene = await start_scene(nursery, 1)
+    client = await scene.client(ours)
+    await client.begin(None)
+    await client.put(PIECE * 2)
+    await trio.testing.wait_all_tasks_blocked()
+    if isinstance(client, H1Uploader):
+        await client.connection.send(b"1\r\nx\r\n" * 2000)
+    else:
+        assert isinstance(client, H2Uploader)
+        frames = data_frames(client._stream_id, b"x" * 2000, ends=False, size=1)
+        await client.client.send(*frames)
+    await client.finish()
+
+    assert (await client.answer()).status == 200
+    [call] = scene.calls
+    assert isinstance(call, Received)
+    assert call.body == PIECE * 2 + b"x" * 2000
+    assert call.pieces < 50
 
 
 @pairs
@@ -262,28 +284,6 @@ async def test_body_declared_too_long_is_a_413_before_anything_is_sent(
 
 
 @pairs
-async def test_chat_is_read_whole(
-    ours: int, theirs: int, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    """Also beyond `replay_bytes`; too long is a 413 that no backend hears of."""
-    body = chat_body("x" * 2500, model="auto")
-    scene = await start_scene(nursery, theirs, listener=f"max_body_bytes: {len(body)}")
-    statuses = []
-    for more in (b"", b" "):
-        client = await scene.client(ours)
-        await client.begin(None, target=b"/v1/chat/completions")
-        await client.put(body[:-5])
-        await trio.testing.wait_all_tasks_blocked()
-        assert len(scene.calls) == len(statuses)
-        await client.put(body[-5:] + more)
-        await client.finish()
-        statuses.append((await client.answer()).status)
-
-    assert statuses == [200, 413]
-    assert declared(scene.calls[0]) == b"%d" % len(scene.body)
-
-
-@pairs
 @pytest.mark.parametrize("status", [200, 413])
 async def test_early_answer_ends_the_upload(
     ours: int,
@@ -294,9 +294,7 @@ async def test_early_answer_ends_the_upload(
 ) -> None:
     """It is passed on, no more is read, and neither side's connection is used again."""
     body = b'{"early":1}'
-    early = plays(
-        early=(1.0, reply(status, body)), h2=(1.0, Head(status), body, H2Act.NO_END)
-    )
+    early = plays(early=(1.0, reply(status, body)), h2=(1.0, Head(status), body, H2Act.NO_END))
     if theirs == 2:
         early = plays(early=(1.0,), h2=(1.0, Head(status), body))
     scene = await start_scene(nursery, theirs, set_up=early)

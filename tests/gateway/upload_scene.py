@@ -1,7 +1,6 @@
 """A Router that passes uploads on, with a client and a backend of either HTTP version."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Protocol
 
 import attrs
@@ -10,17 +9,15 @@ import trio.testing
 
 from tests.demo.raw_client import read_answer
 from tests.engine.stepped_backend import Act
-from tests.fakes.h2_backend import Asked, H2Backend, Head
 from tests.fakes.h2_backend import Act as H2Act
+from tests.fakes.h2_backend import Asked, H2Backend, Head
 from tests.fakes.h2_backend import Play as H2Play
 from tests.fakes.h2_client import H2Client, data_frames, reset
 from tests.fakes.router import RunningRouter, clusters_of, document_of, start_router
-from tests.upstream.raw_backend import reply
+from tests.gateway.upload_backend import Received, Steps, UploadBackend
 from vsr.headers import HeaderLine
-from vsr.http.framing import FramingError, RequestHead
-from vsr.http.h1_server import End, ServerConnection
-from vsr.network.memory import MemoryConnection, MemoryNetwork
-from vsr.network.port import ConnectionBroken
+from vsr.network.memory import MemoryNetwork
+from vsr.network.port import Connection
 from vsr.resources.tracing import Tracing
 from vsr.telemetry.spans import SpanSink
 from vsr.upstream.policy.balancer import RoundRobin
@@ -88,7 +85,7 @@ class Uploader(Protocol):
 class H1Uploader:
     """Speaks HTTP/1.1."""
 
-    connection: MemoryConnection
+    connection: Connection
     _is_chunked: bool = False
     _raw: bytes = b""
 
@@ -97,7 +94,9 @@ class H1Uploader:
     ) -> None:
         """Send the head."""
         self._is_chunked = length is None
-        framing = b"transfer-encoding: chunked" if length is None else b"content-length: %d" % length
+        framing = (
+            b"transfer-encoding: chunked" if length is None else b"content-length: %d" % length
+        )
         shown = b"".join(b"%b: %b\r\n" % line for line in lines)
         await self.connection.send(
             b"POST %b HTTP/1.1\r\nhost: r\r\n%b%b\r\n\r\n" % (target, shown, framing)
@@ -138,6 +137,8 @@ class H2Uploader:
     """Speaks HTTP/2."""
 
     client: H2Client
+    settles_s: float = 3.0
+    """How long behind an answer something may be said of the client's own half."""
     _stream_id: int = 0
     _to_come: int | None = None
 
@@ -179,7 +180,7 @@ class H2Uploader:
         """Wait for the end of the stream, and for what ends the client's own half."""
         got = self.client.streams[self._stream_id]
         await got.done.wait()
-        await trio.sleep(3)
+        await trio.sleep(self.settles_s)
         return Answered(got.status, bytes(got.body), got.is_whole, got.reset is not None)
 
     @property
@@ -190,94 +191,6 @@ class H2Uploader:
     def informational(self) -> list[int]:
         """Return what stood before the answer."""
         return self.client.streams[self._stream_id].informational
-
-
-@attrs.define
-class Received:
-    """One request as an HTTP/1.1 backend has it so far."""
-
-    head: RequestHead
-    at: float
-    body: bytearray = attrs.field(factory=bytearray)
-    is_whole: bool = False
-    left_at: float | None = None
-
-
-Steps = Sequence[bytes | float | Act]
-
-
-@attrs.define(eq=False)
-class UploadBackend:
-    """Speaks HTTP/1.1 and takes bodies as they come.
-
-    It plays `early` behind a head, then `late` behind the whole request.
-    """
-
-    network: MemoryNetwork
-    early: Steps = ()
-    late: Steps = (reply(200, b"{}"),)
-    stops_at: int | None = None
-    """Body bytes from which on it reads no more and plays `stopped`."""
-    stopped: Steps = (Act.HANG,)
-    seen: list[Received] = attrs.field(factory=list)
-    accepted: int = 0
-    port: int = 0
-
-    async def start(self, nursery: trio.Nursery) -> "UploadBackend":
-        """Listen, and serve until `nursery` is cancelled."""
-        listener = await self.network.listen("127.0.0.1", 0)
-        self.port = listener.port
-
-        async def accept() -> None:
-            while True:
-                connection = await listener.accept()
-                self.accepted += 1
-                nursery.start_soon(self._serve, connection)
-
-        nursery.start_soon(accept)
-        return self
-
-    async def _serve(self, connection: MemoryConnection) -> None:
-        with trio.CancelScope() as life, suppress(ConnectionBroken):
-            connection.on_gone = life.cancel
-            http = ServerConnection()
-            while await self._take(connection, http):
-                pass
-        if self.seen and self.seen[-1].left_at is None and not self.seen[-1].is_whole:
-            self.seen[-1].left_at = trio.current_time()
-        connection.close()
-
-    async def _take(self, connection: MemoryConnection, http: ServerConnection) -> bool:
-        event = http.next_event()
-        if event is None:
-            data = await connection.receive()
-            http.feed(data)
-            return bool(data)
-        if isinstance(event, RequestHead):
-            self.seen.append(Received(event, trio.current_time()))
-            return await self._play(connection, self.early)
-        assert not isinstance(event, FramingError), event
-        received = self.seen[-1]
-        if event is End.REQUEST:
-            received.is_whole = True
-            return await self._play(connection, self.late)
-        received.body += event
-        if self.stops_at is not None and len(received.body) >= self.stops_at:
-            return await self._play(connection, self.stopped)
-        return True
-
-    async def _play(self, connection: MemoryConnection, steps: Steps) -> bool:
-        for step in steps:
-            if isinstance(step, bytes):
-                await connection.send(step)
-            elif isinstance(step, float):
-                await trio.sleep(step)
-            elif step is Act.HANG:
-                await trio.sleep_forever()
-            else:
-                connection.abort() if step is Act.RESET else connection.close()
-                return False
-        return True
 
 
 Backend = UploadBackend | H2Backend
@@ -372,11 +285,15 @@ async def start_scene(
     backends: list[Backend] = []
     refs = []
     for number, version in enumerate(versions):
-        backend: Backend = UploadBackend(network) if version == 1 else H2Backend(network, ((Head(), b"{}"),))
+        backend: Backend = (
+            UploadBackend(network) if version == 1 else H2Backend(network, ((Head(), b"{}"),))
+        )
         set_up(backend)
         await backend.start(nursery)
         backends.append(backend)
-        refs.append(f"{{endpoint: 'b{number}.test:{backend.port}', http_version: '{_NAMES[version]}'}}")
+        refs.append(
+            f"{{endpoint: 'b{number}.test:{backend.port}', http_version: '{_NAMES[version]}'}}"
+        )
     extra = f", {reliability}" if reliability else ""
     model = (
         f"{{name: alpha, reliability: {{replay_bytes: {replay_bytes}{extra}}}, "

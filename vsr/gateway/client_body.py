@@ -1,6 +1,5 @@
 """A client's body on its way to a backend, in pieces, under the listener's limit."""
 
-from collections import deque
 from collections.abc import Callable
 from math import inf
 
@@ -10,7 +9,7 @@ import trio
 from vsr.errors import BodyTooLarge
 from vsr.gateway.exchange import Exchange
 from vsr.gateway.request_scope import RequestScope
-from vsr.network.port import NetworkError
+from vsr.network.port import READ_SIZE_BYTES, NetworkError
 from vsr.routing.outcome import Cause
 
 
@@ -24,7 +23,7 @@ class ClientBody(msgspec.Struct, eq=False):
     is_begun: bool = False
     has_ended: bool = False
     total_at: float = inf
-    _held: deque[bytes] = msgspec.field(default_factory=deque)
+    _held: bytearray = msgspec.field(default_factory=bytearray)
     """What has been read but not handed out."""
     _size_bytes: int = 0
     """Of all that has been read."""
@@ -37,15 +36,17 @@ class ClientBody(msgspec.Struct, eq=False):
         while self._size_bytes <= most_bytes:
             piece = await self._next()
             if not piece:
-                return b"".join(self._held)
-            self._held.append(piece)
+                return bytes(self._held)
+            self._held += piece
         return None
 
     async def read(self) -> bytes:
         """Return the next bytes, empty at the end; see `BodySource.read`."""
         self.is_begun = True
         if self._held:
-            return self._held.popleft()
+            piece = bytes(self._held[:READ_SIZE_BYTES])
+            del self._held[:READ_SIZE_BYTES]
+            return piece
         piece = await self._next()
         if not piece:
             self.has_ended = True

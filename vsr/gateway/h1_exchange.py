@@ -108,7 +108,7 @@ class H1Exchange(msgspec.Struct, eq=False, gc=False):
             if event is None:
                 await self._fill_body()
             elif isinstance(event, bytes):
-                return event
+                return self._http.take_more(event)  # small chunks must not cost a write each
             elif event is End.REQUEST:
                 self.is_body_read = True
             else:

@@ -30,7 +30,6 @@ from vsr.gateway.ingress import (
 from vsr.gateway.relay import is_short, pass_as_it_comes, pass_stream, pass_whole, replaced
 from vsr.gateway.request_scope import RequestScope
 from vsr.gateway.writer import render_error
-from vsr.http.framing import RequestHead
 from vsr.headers import Headers
 from vsr.network.port import NetworkError
 from vsr.resources.listener import Listener
@@ -153,9 +152,7 @@ class RequestRun(msgspec.Struct, eq=False):
             removed=removed,
             peer=exchange.peer if listener.identity.is_trusted else "",
         )
-        source = None
-        if head.body is None:
-            source = self._passed_on(generation, listener, head, headers)
+        source = None if head.body is not None else self._passed_on(generation, listener, headers)
         body = b"" if source is not None else await exchange.read_body(listener.max_body_bytes)
         self.request = request = Request(
             head.method,
@@ -184,7 +181,7 @@ class RequestRun(msgspec.Struct, eq=False):
             await exchange.respond(status, lines, plan.immediate.body)
 
     def _passed_on(
-        self, generation: Generation, listener: Listener, head: RequestHead, headers: Headers
+        self, generation: Generation, listener: Listener, headers: Headers
     ) -> ClientBody | None:
         """Return the body of a request if it goes on unread, None if it is read first.
 
@@ -193,6 +190,7 @@ class RequestRun(msgspec.Struct, eq=False):
         Raises:
             BodyTooLarge: more is announced than the listener takes.
         """
+        head = self.exchange.head
         if head.length == 0:
             return None
         if not generation.engine.passes_body(head.method, head.target, headers.first_values()):

@@ -118,6 +118,14 @@ class ServerConnection:
         events.popleft()
         return body
 
+    def take_more(self, begun: bytes) -> bytes:
+        """Return `begun`, a piece of a body, with what has arrived of that body behind it."""
+        events, parts = self._events, [begun]
+        while events and isinstance(part := events[0], bytes):
+            events.popleft()
+            parts.append(part)
+        return b"".join(parts)
+
     @property
     def is_between_requests(self) -> bool:
         """Return whether nothing of a further request has arrived."""

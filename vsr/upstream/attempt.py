@@ -87,12 +87,7 @@ async def try_host(
     try:
         pooled = pool.take_idle(endpoint) or await pool.dial(endpoint)
         if request.source is not None:
-            try:
-                await _write_source(pooled, request, request.source, endpoint, idle_s)
-            finally:
-                limits.total_at = request.source.total_at
-            if pooled.fact is TransportFact.REQUEST_WRITTEN:
-                attempt.asked_at = trio.current_time()
+            await _upload(pooled, request, endpoint, attempt, limits, idle_s)
         elif pooled.stream is not None:
             await _write_stream(pooled, pooled.stream, request, endpoint)
         elif rest := _write(pooled, request, endpoint):
@@ -118,6 +113,25 @@ async def try_host(
     return Response(
         cluster, host, attempt, pooled, idle_s, total_at, status, headers, answer.length
     )
+
+
+async def _upload(
+    pooled: PooledConnection,
+    request: WireRequest,
+    endpoint: Endpoint,
+    attempt: Attempt,
+    limits: Limits,
+    idle_s: float | None,
+) -> None:
+    """Send a request with a source; say since when the backend has had all, and time until when."""
+    source = request.source
+    assert source is not None  # noqa: S101  # the caller has seen it
+    try:
+        await _write_source(pooled, request, source, endpoint, idle_s)
+    finally:
+        limits.total_at = source.total_at
+    if pooled.fact is TransportFact.REQUEST_WRITTEN:
+        attempt.asked_at = trio.current_time()
 
 
 def _note_failure(
