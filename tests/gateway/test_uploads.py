@@ -68,6 +68,7 @@ async def test_long_body_goes_on_while_it_comes(
     assert await scene.held() == NOTHING
     line = await scene.line()
     assert (line["outcome"], line["response_code"], line["attempts"]) == ("succeeded", 200, 1)
+    assert line["bytes_received"] == LONG
 
 
 @pytest.mark.parametrize("ours", [1, 2])
@@ -135,6 +136,7 @@ async def test_short_body_is_collected(
     assert (answer.status, called_before_the_end) == (200, False)
     assert declared(scene.calls[0]) == b"%d" % len(PIECE)
     assert scene.body == PIECE
+    assert (await scene.line())["bytes_received"] == len(PIECE)
 
 
 @pairs

@@ -10,6 +10,7 @@ from vsr.errors import BodyTooLarge
 from vsr.gateway.exchange import Exchange
 from vsr.gateway.request_scope import RequestScope
 from vsr.network.port import READ_SIZE_BYTES, NetworkError
+from vsr.routing.body import BodySource
 from vsr.routing.outcome import Cause
 
 
@@ -25,7 +26,7 @@ class ClientBody(msgspec.Struct, eq=False):
     total_at: float = inf
     _held: bytearray = msgspec.field(default_factory=bytearray)
     """What has been read but not handed out."""
-    _size_bytes: int = 0
+    size_bytes: int = 0
     """Of all that has been read."""
     _tell: list[Callable[[float], None]] = []
 
@@ -33,7 +34,7 @@ class ClientBody(msgspec.Struct, eq=False):
         """Return the whole body if it has no more bytes than that; None leaves it to be read."""
         if self.length is not None and self.length > most_bytes:
             return None
-        while self._size_bytes <= most_bytes:
+        while self.size_bytes <= most_bytes:
             piece = await self._next()
             if not piece:
                 return bytes(self._held)
@@ -66,7 +67,13 @@ class ClientBody(msgspec.Struct, eq=False):
             # Not the backend's connection, which the same error would tell of: the request ends.
             self._scope.end(Cause.CLIENT_GONE)
             await trio.sleep_forever()
-        self._size_bytes += len(piece)
-        if self._size_bytes > self._limit_bytes:
+        self.size_bytes += len(piece)
+        if self.size_bytes > self._limit_bytes:
             raise BodyTooLarge(self._limit_bytes)
         return piece
+
+
+def start_total(source: BodySource, exchange: Exchange, total_s: float, now: float) -> None:
+    """Let a call's time begin, since all of its body is there."""
+    source.total_at = now + total_s
+    exchange.end_at(source.total_at)

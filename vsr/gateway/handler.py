@@ -19,7 +19,7 @@ from vsr.errors import (
     VsrError,
 )
 from vsr.gateway.auth import check_api_key
-from vsr.gateway.client_body import ClientBody
+from vsr.gateway.client_body import ClientBody, start_total
 from vsr.gateway.exchange import Exchange
 from vsr.gateway.ingress import (
     ANTHROPIC_CLIENT_KEYS,
@@ -33,7 +33,6 @@ from vsr.gateway.writer import render_error
 from vsr.headers import Headers
 from vsr.network.port import NetworkError
 from vsr.resources.listener import Listener
-from vsr.routing.body import BodySource
 from vsr.routing.effect import ImmediateResponse, render_immediate
 from vsr.routing.generation import Generation
 from vsr.routing.outcome import Attempt, Cause, Outcome, Terminal
@@ -47,12 +46,6 @@ _FIRST_ERROR = 400
 _ERROR_WRITE_S = 10.0
 """A client that does not even read an error is cut off: no deadline covers that write."""
 _log = logging.getLogger("vsr.gateway")
-
-
-def _start_total(source: BodySource, exchange: Exchange, total_s: float, now: float) -> None:
-    """Let a call's time begin, since all of its body is there."""
-    source.total_at = now + total_s
-    exchange.end_at(source.total_at)
 
 
 class RequestRun(msgspec.Struct, eq=False):
@@ -83,6 +76,8 @@ class RequestRun(msgspec.Struct, eq=False):
     first_byte_s: float | None = None
     served: Attempt | None = None
     is_admitted: bool = False
+    source: ClientBody | None = None
+    """The body, where it is passed on as it comes."""
 
     async def work(self) -> None:
         """Answer the request, in its nursery; only cancellation passes."""
@@ -174,6 +169,7 @@ class RequestRun(msgspec.Struct, eq=False):
         self.plan = plan = await generation.engine.plan(request, self.scope)
         if plan.call is not None:
             if source is not None:
+                self.source = source
                 await self._attach(generation, plan.call, source)
             await self._relay(generation, listener, plan, plan.call)
         elif plan.immediate is not None:
@@ -225,7 +221,7 @@ class RequestRun(msgspec.Struct, eq=False):
             if call.source is None:
                 deadline = Deadline(sent_at + total_s)
             else:
-                call.source.on_end(partial(_start_total, call.source, exchange, total_s))
+                call.source.on_end(partial(start_total, call.source, exchange, total_s))
         exchange.end_at(deadline.at)
         response = await cluster.send(
             call, now=sent_at, deadline=deadline, idle_s=idle_s, journal=self.journal
@@ -364,7 +360,7 @@ class RequestRun(msgspec.Struct, eq=False):
             path=text.target,
             protocol=exchange.protocol,
             response_code=exchange.status,
-            bytes_received=head.length or 0,
+            bytes_received=self._body_bytes() if head.length is None else head.length,
             bytes_sent=exchange.bytes_sent,
             duration_ms=int((exchange.now() - self.started_at) * 1e6) / 1e3,
             upstream_service_time=None if upstream_s is None else int(upstream_s * 1e6) / 1e3,
@@ -388,6 +384,12 @@ class RequestRun(msgspec.Struct, eq=False):
             completion_tokens=None if usage is None else usage.completion_tokens,
             first_byte_ms=None if first_byte_s is None else int(first_byte_s * 1e6) / 1e3,
         )
+
+    def _body_bytes(self) -> int:
+        """Return how much of a body of no declared length was read, as far as it is known."""
+        if self.source is not None:
+            return self.source.size_bytes
+        return 0 if self.request is None else len(self.request.body)
 
     def _flags(self, outcome: Outcome) -> str:
         if outcome.cause is Cause.CLIENT_GONE:
