@@ -15,10 +15,10 @@ def views(cluster: Cluster) -> tuple[Cluster, ...]:
     return tuple(_view(cluster, at, profile) for at, profile in enumerate(cluster.profiles))
 
 
-def _view(cluster: Cluster, at: int, profile: Profile) -> Cluster:
+def called_as(cluster: Cluster, profile: Profile) -> Cluster:
+    """Return `cluster` with what `profile` says of how its endpoints are called."""
     return attrs.evolve(
         cluster,
-        endpoints=tuple(each for each in cluster.endpoints if each.profile == at),
         upstream_model=profile.upstream_model,
         chat_path=profile.chat_path,
         base_path=profile.base_path,
@@ -28,5 +28,9 @@ def _view(cluster: Cluster, at: int, profile: Profile) -> Cluster:
         provider=profile.provider,
         reasoning_transport=profile.reasoning_transport,
         user_keys=profile.user_keys,
-        profiles=(),
     )
+
+
+def _view(cluster: Cluster, at: int, profile: Profile) -> Cluster:
+    own = tuple(each for each in cluster.endpoints if each.profile == at)
+    return called_as(attrs.evolve(cluster, endpoints=own, profiles=()), profile)

@@ -1,11 +1,14 @@
 """Where connections that calls share do their work: beside the calls, while the Router runs."""
 
+import logging
 from collections.abc import Awaitable, Callable
 
 import attrs
 import trio
 
 from vsr.network.timers import LazyTimers
+
+_log = logging.getLogger("vsr.upstream")
 
 
 @attrs.define(eq=False)
@@ -23,6 +26,13 @@ class Background:
             await self.timers.run()
 
     def start(self, task: Callable[[], Awaitable[None]]) -> None:
-        """Run `task`, which ends by itself and answers for its failures."""
+        """Run `task`, which ends by itself; whatever it fails with is told to the log alone."""
         assert self._tasks is not None  # noqa: S101  # see above
-        self._tasks.start_soon(task)
+        self._tasks.start_soon(_run, task)
+
+
+async def _run(task: Callable[[], Awaitable[None]]) -> None:
+    try:
+        await task()
+    except Exception:  # noqa: BLE001  # one connection's bug must not end the Router
+        _log.exception("a shared backend connection failed")

@@ -25,6 +25,7 @@ from vsr.config.quantities import parse_duration_s
 from vsr.config.reasoning import family_of
 from vsr.resources.cluster import Cluster, Endpoint, HttpVersion, Pricing, Profile
 from vsr.resources.egress import Egress
+from vsr.resources.profile import called_as
 
 
 def compile_clusters(
@@ -55,14 +56,10 @@ def _cluster(model: ProviderModel, card: ModelCard, shared: _Shared) -> Cluster:
     profiles = tuple(dict.fromkeys(backend.profile for backend in backends))
     first = profiles[0]
     reliability = model.reliability
-    return Cluster(
+    cluster = Cluster(
         name=model.name,
         endpoints=_endpoints(model, backends, profiles, shared.files),
         upstream_model=first.upstream_model,
-        chat_path=first.chat_path,
-        base_path=first.base_path,
-        route_headers=first.route_headers,
-        credential=first.credential,
         egress=shared.egress,
         connect_timeout_s=parse_duration_s(reliability.connect_timeout),
         calls=call_policy(reliability),
@@ -72,18 +69,15 @@ def _cluster(model: ProviderModel, card: ModelCard, shared: _Shared) -> Cluster:
         retry_budget=retry_budget(reliability),
         outliers=outlier_detection(reliability, endpoints=len(model.backend_refs)),
         health_check=health_check(reliability),
-        api_format=first.api_format,
-        provider=first.provider,
         external_names=_external_names(model),
         loras=tuple(lora.name for lora in card.loras),
         reasoning=family_of(model.reasoning),
-        reasoning_transport=first.reasoning_transport,
         pricing=_pricing(model.pricing),
-        user_keys=first.user_keys,
         context_window_tokens=card.context_window_size,
         max_output_tokens=card.max_output_tokens,
         profiles=profiles if len(profiles) > 1 else (),
     )
+    return called_as(cluster, first)
 
 
 def _endpoints(
