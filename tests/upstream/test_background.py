@@ -18,6 +18,7 @@ async def test_failure_of_one_task_ends_neither_the_others_nor_the_router(
     ended: list[float] = []
 
     async def fail() -> None:
+        await trio.lowlevel.checkpoint()
         raise RuntimeError("bug")
 
     async def work() -> None:
