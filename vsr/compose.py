@@ -24,6 +24,7 @@ from vsr.engine.plugins.builtin import BUILTIN_PLUGINS
 from vsr.errors import ConfigRejected, Problem
 from vsr.gateway.gateway import Gateway
 from vsr.gateway.metrics_listener import MetricsFront
+from vsr.gateway.opening import load_http2
 from vsr.gateway.serve import BindFailed, Server
 from vsr.gateway.tracing import TracedGateway
 from vsr.graph.nodes.builtin import BUILTIN_NODES
@@ -249,7 +250,9 @@ def run_router(config_path: Path, metrics: Listener | None = None) -> None:
     async def serve(network: EpollNetwork, access_log: AccessLog, signals: Signals) -> None:
         folder = config_path.parent
         router = await Router.bind(Parts.default(network), snapshot, access_log, folder=folder)
-        await serve_router(router, signals, metrics=metrics)
+        async with trio.open_nursery() as tasks:
+            on_ready = partial(tasks.start_soon, trio.to_thread.run_sync, load_http2)
+            await serve_router(router, signals, on_ready, metrics=metrics)
 
     _run(serve)
 

@@ -1,6 +1,7 @@
 """Which HTTP version a connection gets: by its first bytes, or by what TLS agreed on."""
 
 import ssl
+import sys
 from pathlib import Path
 
 import attrs
@@ -332,3 +333,12 @@ async def test_new_certificate_serves_new_connections(
     assert (await ask(new, WHOLE)).status == 200
     assert (await ask(old, WHOLE)).status == 200
     assert isinstance(new, TlsConnection)
+
+
+async def test_http2_is_loaded_behind_the_start() -> None:
+    """Loading it is a twentieth of the start, and `load_http2` runs once the Router is ready."""
+    code = "import sys, vsr.compose; print(sorted({'h2', 'hpack'} & set(sys.modules)))"
+
+    found = await trio.run_process([sys.executable, "-c", code], capture_stdout=True)
+
+    assert found.stdout == b"[]\n"

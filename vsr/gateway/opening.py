@@ -1,19 +1,29 @@
 """From an accepted connection to the HTTP version that its client speaks."""
 
 import logging
+from typing import TYPE_CHECKING
 
 import trio
 
 from vsr.gateway.connection import HEAD_TIMEOUT_S, H1Connection
 from vsr.gateway.exchange import Handler, ListenerState
-from vsr.gateway.h2_connection import H2Connection
 from vsr.http.h2_frames import speaks_http2
 from vsr.network.port import Connection, NetworkError, ReceiveTimedOut, TlsFailed
 from vsr.network.tls import start_server_tls
 from vsr.network.tls_server import HANDSHAKE_TIMEOUT_S, ServerCertificate
 
+if TYPE_CHECKING:
+    from vsr.gateway.h2_connection import H2Connection
+
 _HTTP2 = "h2"
 _log = logging.getLogger("vsr.gateway")
+
+
+def load_http2() -> "type[H2Connection]":
+    """Import what serves HTTP/2: a twentieth of the start, and not every Router needs it."""
+    from vsr.gateway.h2_connection import H2Connection  # noqa: PLC0415
+
+    return H2Connection
 
 
 class Opening:
@@ -33,7 +43,7 @@ class Opening:
         self._certificate = certificate
         self._scope = trio.CancelScope()
 
-    async def negotiate(self) -> H1Connection | H2Connection | None:
+    async def negotiate(self) -> "H1Connection | H2Connection | None":
         """Return what serves the connection; None, and all is closed, if nobody will ask.
 
         Source: RFC 9113 section 3: ALPN where there is TLS, elsewhere the client's first bytes.
@@ -62,7 +72,7 @@ class Opening:
 
     async def _shake_hands(
         self, certificate: ServerCertificate
-    ) -> H1Connection | H2Connection | None:
+    ) -> "H1Connection | H2Connection | None":
         with trio.move_on_after(HANDSHAKE_TIMEOUT_S):
             context = certificate.context(trio.current_time())
             try:
@@ -71,11 +81,11 @@ class Opening:
                 _log.debug("TLS handshake failed: %s", error.reason)
                 return None
             if tls.application_protocol == _HTTP2:
-                return H2Connection(tls, self._state, self._handler)
+                return load_http2()(tls, self._state, self._handler)
             return H1Connection(tls, self._state, self._handler)
         return None
 
-    async def _read_first_bytes(self) -> H1Connection | H2Connection | None:
+    async def _read_first_bytes(self) -> "H1Connection | H2Connection | None":
         """Read until the client's preface is told from a request, which one byte mostly does."""
         start = b""
         is_http2: bool | None = None
@@ -90,7 +100,7 @@ class Opening:
             start += data
             is_http2 = speaks_http2(start) if data else False
         if is_http2:
-            return H2Connection(self.connection, self._state, self._handler, start)
+            return load_http2()(self.connection, self._state, self._handler, start)
         if not start:
             return None
         served = H1Connection(self.connection, self._state, self._handler)

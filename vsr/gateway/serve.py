@@ -3,14 +3,13 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import attrs
 import trio
 
 from vsr.gateway.connection import H1Connection
 from vsr.gateway.exchange import Handler
-from vsr.gateway.h2_connection import H2Connection
 from vsr.gateway.opening import Opening
 from vsr.http.plain_head import PlainHeads
 from vsr.network.port import ConnectionBroken, Network
@@ -18,6 +17,9 @@ from vsr.network.port import Listener as BoundListener
 from vsr.network.timers import LazyTimers
 from vsr.network.tls_server import ServerCertificate
 from vsr.resources.listener import Listener
+
+if TYPE_CHECKING:
+    from vsr.gateway.h2_connection import H2Connection
 
 DRAIN_GRACE_S = 25.0
 """What requests under way get to finish in a drain. Source: the reference's shutdown."""
@@ -33,7 +35,7 @@ class BindFailed(Exception):
         self.listener = listener
 
 
-_Served = Opening | H1Connection | H2Connection
+_Served: TypeAlias = "Opening | H1Connection | H2Connection"
 """A connection in any of its states."""
 
 

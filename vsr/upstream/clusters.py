@@ -3,6 +3,7 @@
 import random
 import ssl
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import attrs
 import trio
@@ -20,11 +21,13 @@ from vsr.upstream.chain import Chain
 from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.cluster_state import ClusterState, new_state
 from vsr.upstream.dialer import SecurityDomain, TlsContexts
-from vsr.upstream.h2_pool import AnyPool
 from vsr.upstream.mix import Mix
 from vsr.upstream.pools import ContextKey, PoolMaker
 from vsr.upstream.upkeep import keep_up
 from vsr.upstream.wire import Wire
+
+if TYPE_CHECKING:
+    from vsr.upstream.h2_pool import AnyPool
 
 
 @attrs.frozen

@@ -2,6 +2,7 @@
 
 import ssl
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
@@ -11,10 +12,12 @@ from vsr.resources.cluster import Cluster, HttpVersion
 from vsr.upstream.background import Background
 from vsr.upstream.cluster_state import ClusterState
 from vsr.upstream.dialer import ALPN, DomainDialer, SecurityDomain, TlsContexts
-from vsr.upstream.h2_pool import AnyPool, H2Pool
 from vsr.upstream.pool import Pool
 
-PoolsByDomain = dict[SecurityDomain, AnyPool]
+if TYPE_CHECKING:
+    from vsr.upstream.h2_pool import AnyPool
+
+PoolsByDomain: TypeAlias = "dict[SecurityDomain, AnyPool]"
 ContextKey = tuple[BackendTls, HttpVersion]
 """TLS settings, and the HTTP versions that are offered with them."""
 
@@ -27,7 +30,7 @@ class PoolMaker:
     tls_context: TlsContexts
     """Makes the context of TLS settings; asked once for all pools that have the same."""
     background: Background
-    earlier: Mapping[SecurityDomain, AnyPool]
+    earlier: "Mapping[SecurityDomain, AnyPool]"
     """Of the configuration before; those that are used again go on."""
     earlier_contexts: Mapping[ContextKey, ssl.SSLContext]
     pools: PoolsByDomain = attrs.field(factory=dict, init=False)
@@ -42,7 +45,7 @@ class PoolMaker:
             host.pool = self._pool(SecurityDomain.of(cluster, host.endpoint))
         return state
 
-    def _pool(self, domain: SecurityDomain) -> AnyPool:
+    def _pool(self, domain: SecurityDomain) -> "AnyPool":
         pool = self.pools.get(domain)
         if pool is None:
             tls, version = domain.tls, domain.http_version
@@ -53,6 +56,10 @@ class PoolMaker:
                 if version is HttpVersion.HTTP_1_1:
                     pool = Pool(dialer)
                 else:
+                    # Without a backend that speaks HTTP/2 its library is not loaded before the
+                    # Router is ready.
+                    from vsr.upstream.h2_pool import H2Pool  # noqa: PLC0415
+
                     pool = H2Pool(dialer, version, domain.connect_timeout_s, self.background)
             self.pools[domain] = pool
         return pool
