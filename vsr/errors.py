@@ -9,6 +9,7 @@ VsrError
 |-- AnswerNotTranslatable                 the backend speaks another protocol, and nonsense
 |-- BudgetExhausted
 |-- EveryModelFailed                      the author's answer behind the last model of a fallback
+|-- GraphFailed                           a step of a request graph has no value to go on with
 |-- UpstreamFailure                       the routed call failed: answered by a local reply
 |   |-- NoHealthyEndpoint, UpstreamOverflow
 |   |-- UpstreamConnectFailure, UpstreamReset, UpstreamRefused, UpstreamProtocolError
@@ -204,6 +205,16 @@ class EveryModelFailed(VsrError):
     code = "every_model_failed"
 
     def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status  # type: ignore[misc]  # the author's
+
+
+class GraphFailed(VsrError):
+    """A step of a request graph failed; the message is the author's or the built-in graph's."""
+
+    code = "graph_failed"
+
+    def __init__(self, message: str, *, status: int = 500) -> None:
         super().__init__(message)
         self.status = status  # type: ignore[misc]  # the author's
 

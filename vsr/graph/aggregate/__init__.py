@@ -1,0 +1,1 @@
+"""Aggregate strategies: from the outcomes of several branches to one value."""

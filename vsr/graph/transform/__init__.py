@@ -1,0 +1,1 @@
+"""Transformers: from values of earlier steps to one new value, without asking anybody."""
