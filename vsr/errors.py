@@ -9,11 +9,12 @@ VsrError
 |-- AnswerNotTranslatable                 the backend speaks another protocol, and nonsense
 |-- BudgetExhausted
 |-- EveryModelFailed                      the author's answer behind the last model of a fallback
+|-- CallFailed                            a call of a graph got no usable answer
 |-- GraphFailed                           a step of a request graph has no value to go on with
 |-- UpstreamFailure                       the routed call failed: answered by a local reply
 |   |-- NoHealthyEndpoint, UpstreamOverflow
 |   |-- UpstreamConnectFailure, UpstreamReset, UpstreamRefused, UpstreamProtocolError
-|   |-- EgressRefused
+|   |-- EgressRefused, UpstreamAnswerTooLarge
 |   `-- DeadlineExceeded
 `-- ConfigRejected                        the document is refused, with every problem
 
@@ -209,8 +210,19 @@ class EveryModelFailed(VsrError):
         self.status = status  # type: ignore[misc]  # the author's
 
 
+class CallFailed(VsrError):
+    """A call of a graph's step got no usable answer; the texts are the reference's."""
+
+    status = 502
+    code = "call_failed"
+
+    def __init__(self, message: str, *, backend_status: int | None = None) -> None:
+        super().__init__(message)
+        self.backend_status = backend_status
+
+
 class GraphFailed(VsrError):
-    """A step of a request graph failed; the message is the author's or the built-in graph's."""
+    """A step of a request graph failed; the message is its author's."""
 
     code = "graph_failed"
 
@@ -329,10 +341,21 @@ class UpstreamProtocolError(UpstreamFailure):
         super().__init__(_RESET + "protocol error" + (f" ({reason})" if reason else ""))
 
 
+class UpstreamAnswerTooLarge(UpstreamFailure):
+    """The backend's answer to a step of a graph is longer than the limit on such answers."""
+
+    status = 502
+    code = "upstream_answer_too_large"
+    flag = "UPE"
+
+    def __init__(self, limit_bytes: int) -> None:
+        super().__init__(f"response body exceeds limit of {limit_bytes} bytes")
+
+
 class DeadlineExceeded(UpstreamFailure):
     """The request's deadline passed, or the backend was silent for too long.
 
-    `stage` says which limit it was: `per_try`, `first_byte`, `total` or `idle`.
+    `stage` says which limit it was: `per_try`, `first_byte`, `total`, `idle`, `group` or `graph`.
     """
 
     status = 504

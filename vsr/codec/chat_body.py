@@ -20,6 +20,7 @@ from vsr.errors import InvalidRequest
 _TRUE = msgspec.Raw(b"true")
 _TOOL_MEMBERS = ("tools", "tool_choice", "functions", "function_call")
 _MAX_TOP_LOGPROBS = 5
+_MAX_DIGITS = 19
 
 JsonMessage = Mapping[str, object] | msgspec.Raw
 """A message as JSON-able members, or as its JSON."""
@@ -74,6 +75,11 @@ class ChatBody(msgspec.Struct, frozen=True):
     def message_count(self) -> int:
         """Return how many messages there are."""
         return len(self._messages)
+
+    def integer(self, name: str) -> int | None:
+        """Return a member that is a whole number; None where it is absent or something else."""
+        raw = bytes(self.members.get(name, NULL))
+        return int(raw) if raw.isdigit() and len(raw) < _MAX_DIGITS else None
 
     @property
     def has_tools(self) -> bool:
