@@ -159,6 +159,7 @@ class RequestRun(msgspec.Struct, eq=False):
             request_id.decode("latin-1"),
             listener.name,
             received_at=self.started_at,
+            timeout_s=listener.call_timeout_s,
         )
         if not self.admission.admit(request):
             raise NotAdmitted
@@ -166,7 +167,9 @@ class RequestRun(msgspec.Struct, eq=False):
         if generation.engine.may_wait and listener.call_timeout_s is not None:
             # Of all work before the call, whose own timeout takes its place.
             exchange.end_at(self.started_at + listener.call_timeout_s)
+            self.scope.move_end = exchange.end_at
         self.plan = plan = await generation.engine.plan(request, self.scope)
+        self.journal.attempts += plan.earlier
         if plan.call is not None:
             if source is not None:
                 self.source = source

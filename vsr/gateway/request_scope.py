@@ -22,6 +22,8 @@ class RequestScope:
     tasks: trio.Nursery | None = None
     """The request's nursery, whose scope is `work`."""
     cause: Cause | None = None
+    move_end: Callable[[float], None] | None = None
+    """Sets when the work ends; None where nothing but its own calls ends it."""
     has_started_tasks: bool = False
     """Whether anything was begun in the nursery: it may still run, or have failed unseen."""
 
@@ -31,6 +33,11 @@ class RequestScope:
             raise RuntimeError("the request's nursery is not open")
         self.has_started_tasks = True
         self.tasks.start_soon(task)
+
+    def end_at(self, at: float) -> None:
+        """Let the work go on until `at`, monotonic seconds."""
+        if self.move_end is not None:
+            self.move_end(at)
 
     def end(self, cause: Cause) -> None:
         """Record the first cause and cancel: the work, or the whole life."""

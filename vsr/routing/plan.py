@@ -8,9 +8,9 @@ import msgspec
 from vsr.headers import Headers
 from vsr.resources.reliability import CallPolicy, FallbackPolicy
 from vsr.routing.body import BodySource
-from vsr.routing.budget import Spend
+from vsr.routing.budget import Price, Spend
 from vsr.routing.effect import ImmediateResponse
-from vsr.routing.outcome import Outcome
+from vsr.routing.outcome import Attempt, Outcome
 from vsr.routing.session import Session
 
 
@@ -37,6 +37,19 @@ class Call(msgspec.Struct, gc=False):
     """The body, where it is passed on as it comes; `body` is empty then."""
     renditions: "Renditions | None" = None
     """The call for the cluster's other endpoints; None: it is the same for all of them."""
+
+
+class Hop(msgspec.Struct, gc=False):
+    """A call of a graph's step, in the form that its backend takes."""
+
+    call: Call
+    read: Callable[[Headers, bytes], bytes]
+    """Returns the backend's whole answer as a chat completion, streamed if it was asked to be."""
+    price: Price | None = None
+    prompt_bound_tokens: int = 0
+    """Of the prompt, at most; 0 where no limit asks for it."""
+    output_bound_tokens: int = 0
+    """Of the answer, at most; the request says so to the backend."""
 
 
 class Renditions(Protocol):
@@ -189,6 +202,8 @@ class Plan(msgspec.Struct, gc=False):
     label: Label = UNROUTED
     alternatives: Alternatives | None = None
     """Where a failed call may go on; None: its failure is the answer."""
+    earlier: tuple[Attempt, ...] = ()
+    """Of the calls that the request's graph has made by itself."""
 
     def finish(self, outcome: Outcome) -> bool:
         """End the request exactly once; return whether this call did it."""

@@ -6,13 +6,15 @@ from typing import Protocol
 import attrs
 import msgspec
 
+from vsr.codec.chat_body import ChatBody
 from vsr.deadline import Deadline
 from vsr.headers import Headers
 from vsr.network.port import Connection
 from vsr.resources.cluster import Endpoint
+from vsr.resources.reliability import CallOverride
 from vsr.routing.effect import ImmediateResponse
 from vsr.routing.outcome import Attempt, Cause
-from vsr.routing.plan import Alternatives, Call, Label
+from vsr.routing.plan import Alternatives, Call, Hop, Label
 from vsr.routing.request import Request
 from vsr.routing.trace import Trace
 
@@ -27,6 +29,10 @@ class Tasks(Protocol):
 
     def start_soon(self, task: Callable[[], Awaitable[object]], /) -> None:
         """Start `task` in the request's nursery."""
+        ...
+
+    def end_at(self, at: float, /) -> None:
+        """Let the request's work go on until `at`, monotonic seconds."""
         ...
 
 
@@ -225,13 +231,85 @@ class Upstream(Protocol):
         ...
 
 
+class CallAnswer(msgspec.Struct, frozen=True, gc=False):
+    """A backend's whole answer, whatever its status."""
+
+    status: int
+    headers: Headers
+    """Hop-by-hop lines are gone."""
+    body: bytes
+    attempts: tuple[Attempt, ...] = ()
+    """Of the call, in order; the last one served."""
+    first_byte_at: float | None = None
+    """When the first byte of the body was there, monotonic seconds; None if it is empty."""
+
+
 class Caller(Protocol):
     """Makes the calls of graph steps that are not tail calls."""
 
-    async def call(self, call: Call, deadline: Deadline) -> tuple[int, Headers, bytes]:
-        """Return status, headers and whole body of the answer.
+    async def call(
+        self, call: Call, deadline: Deadline, *, limit_bytes: int, journal: Journal
+    ) -> CallAnswer:
+        """Return the answer of a backend once it is whole.
+
+        Args:
+            call: its own timeouts hold within the deadline.
+            deadline: of the whole call, its body included; nothing is sent behind it.
+            limit_bytes: of the body; one of exactly this size passes.
+            journal: gets one entry per attempt, also where the call fails or is cancelled.
 
         Raises:
-            UpstreamFailure: no answer.
+            UpstreamFailure: no answer, or none that is whole, as `UpstreamCluster.send` and
+                `UpstreamResponse.receive` tell it.
+            UpstreamAnswerTooLarge: the body is longer than the limit.
         """
         ...
+
+
+class Hops(Protocol):
+    """Makes calls to models of a decision out of chat completions that a graph has written."""
+
+    def open(
+        self, model: str, body: ChatBody, *, reliability: CallOverride | None, is_bounded: bool
+    ) -> Hop:
+        """Return the call to `model`, with that hop's plugins, credentials and policy.
+
+        Args:
+            model: alias or adapter.
+            body: what is to be asked; the model's name is put in here.
+            reliability: what the step changes of the call's policy.
+            is_bounded: whether a limit asks for token bounds; the output's is then written into
+                the request.
+
+        Raises:
+            VsrError: there is no such model, or the request cannot be said to it.
+        """
+        ...
+
+
+class Fetch(Protocol):
+    """Asks a service over HTTP that is no model: its answers are not in any ledger."""
+
+    async def __call__(
+        self, url: str, body: bytes, deadline: Deadline, *, limit_bytes: int
+    ) -> CallAnswer:
+        """Return the whole answer to a POST of JSON.
+
+        Args:
+            url: absolute, http or https.
+            body: JSON.
+            deadline: of the whole exchange.
+            limit_bytes: of the answer's body.
+
+        Raises:
+            UpstreamFailure: no answer, or none that is whole.
+        """
+        ...
+
+
+@attrs.frozen(eq=False)
+class GraphPorts:
+    """The ways of graphs to the world."""
+
+    caller: Caller
+    fetch: Fetch

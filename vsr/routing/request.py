@@ -54,3 +54,5 @@ class Request(msgspec.Struct, gc=False):
     principal: Principal = ANONYMOUS
     received_at: float = 0.0
     """Monotonic seconds at which the head was complete."""
+    timeout_s: float | None = None
+    """What the listener gives a request that nobody else gives a time; None: no limit."""

@@ -1,12 +1,10 @@
 """What runs beside the calls of a cluster: sweeps and active health checks."""
 
-from collections.abc import Callable
 from contextlib import suppress
 
-import attrs
 import trio
 
-from vsr.errors import EgressRefused, UpstreamFailure
+from vsr.errors import UpstreamFailure
 from vsr.resources.reliability import HealthCheck
 from vsr.routing.outcome import Attempt
 from vsr.upstream.attempt import Limits, WireRequest, try_host
@@ -14,8 +12,8 @@ from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.policy.health import CheckResult, HealthState, check_result
 from vsr.upstream.policy.host import Host
 from vsr.upstream.policy.outlier import OutlierDetector
-from vsr.upstream.pool import PooledConnection
 from vsr.upstream.response import Response
+from vsr.upstream.uncounted import UNCOUNTED
 
 _USER_AGENT = (b"user-agent", b"vllm-semantic-router/health-check")
 _DRAINED_BYTES = 65_536
@@ -64,7 +62,7 @@ async def _ask(check: HealthCheck, host: Host) -> int | None:
     attempt = Attempt("", host.endpoint.name, host.endpoint.address, trio.current_time())
     with trio.move_on_after(check.timeout_s), suppress(UpstreamFailure):
         response = await try_host(
-            request, _CHECKER, host, attempt, Limits(), idle_s=check.timeout_s
+            request, UNCOUNTED, host, attempt, Limits(), idle_s=check.timeout_s
         )
         try:
             await _drain(response)
@@ -79,32 +77,3 @@ async def _drain(response: Response) -> None:
     left = _DRAINED_BYTES - len(response.take())
     while left > 0 and not response.is_complete:
         left -= len(await response.receive())
-
-
-@attrs.frozen
-class _Checker:
-    """Owner of the attempts of checks, which count for nothing but health."""
-
-    now: Callable[[], float] = trio.current_time
-
-    def head_arrived(self, host: Host, attempt: Attempt, status: int) -> None:
-        """Do nothing."""
-
-    def attempt_failed(self, host: Host, attempt: Attempt, pooled: PooledConnection | None) -> None:
-        """Drop the connection."""
-        if pooled is not None:
-            host.pool.drop(pooled)
-        elif attempt.error == EgressRefused.code:
-            host.stats.egress_refusals += 1
-
-    def body_failed(self, host: Host, attempt: Attempt) -> None:
-        """Do nothing."""
-
-    def body_ended(self, host: Host, *, is_complete: bool) -> None:
-        """Do nothing."""
-
-    def attempt_ended(self, host: Host) -> None:
-        """Do nothing."""
-
-
-_CHECKER = _Checker()
