@@ -1,0 +1,1 @@
+"""Conditions: a question about values of earlier steps that is answered yes or no."""

@@ -1,0 +1,1 @@
+"""What the built-in graph `fusion` does between its calls."""
