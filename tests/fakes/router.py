@@ -14,11 +14,14 @@ from vsr.compose import Parts, Router, build_generation
 from vsr.config.report import Report
 from vsr.config.source import check_bytes
 from vsr.engine.extensions import Extensions
+from vsr.graph.suspend.settings import Stores, open_memory
+from vsr.graph.suspend.store import SuspendStore
 from vsr.headers import HeaderLine
 from vsr.http.framing import FramingError
 from vsr.http.h1_client import ClientConnection
 from vsr.network.memory import MemoryConnection, MemoryNetwork
 from vsr.network.port import Connection, ConnectionBroken
+from vsr.resources.looper import StateStore
 from vsr.resources.snapshot import Snapshot
 from vsr.resources.tracing import Tracing
 from vsr.routing.generation import Generation
@@ -103,6 +106,7 @@ async def start_router(
     extensions: Extensions | None = None,
     runtime: Runtime | None = None,
     open_spans: Callable[[Tracing], SpanSink] | None = None,
+    open_states: Callable[[StateStore], SuspendStore] = open_memory,
 ) -> RunningRouter:
     """Start a Router that serves `document` until `nursery` is cancelled; runs `network` too.
 
@@ -113,6 +117,7 @@ async def start_router(
         extensions: in place of what ships with the Router.
         runtime: answers learned signals, in place of one that knows nothing.
         open_spans: opens what spans go to, in place of the exporter that the document names.
+        open_states: opens what runs wait in for their clients' tools.
     """
     written: list[bytes] = []
 
@@ -127,6 +132,7 @@ async def start_router(
         extensions=extensions or parts.extensions,
         runtime=runtime or parts.runtime,
         open_spans=open_spans or parts.open_spans,
+        stores=Stores(open_states),
     )
     router = await Router.bind(parts, as_snapshot(document), access_log)
     await nursery.start(router.run)

@@ -118,8 +118,8 @@ class RecordingEngine:
         return [
             entry
             for session in sessions
-            if isinstance(session, RoutingSession) and session.context is not None
-            for entry in session.context.ledger.entries
+            if isinstance(session, RoutingSession) and session.run is not None
+            for entry in session.run.ledger.entries
         ]
 
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vsr.graph.budget import Budget, Limits
-from vsr.routing.budget import Reservation
+from vsr.routing.budget import Price, Reservation
 from vsr.routing.outcome import Usage
 
 
@@ -106,6 +106,76 @@ def test_overrun_exhausts_the_budget() -> None:
     budget.settle(running, Usage(10, 10))
     assert budget.admit("alpha", 1, 1) is None
     assert budget.spent_tokens == 41
+
+
+@pytest.mark.parametrize(
+    ("limits", "used", "is_overrun"),
+    [
+        (Limits(max_tokens=1000), Usage(12, 8), False),
+        (Limits(max_prompt_tokens=1000), Usage(12, 8), True),
+        (Limits(max_completion_tokens=1000), Usage(12, 8), False),
+        (Limits(max_completion_tokens=1000), Usage(8, 12), True),
+        (Limits(max_prompt_tokens=1000), Usage(8, 12), False),
+        (Limits(max_cost_nano_usd=10**9), Usage(8, 12), True),
+        (Limits(max_cost_nano_usd=10**9), Usage(12, 8), False),
+    ],
+)
+def test_more_than_reserved_of_anything_that_has_a_ceiling_is_an_overrun(
+    limits: Limits, used: Usage, *, is_overrun: bool
+) -> None:
+    """Ten tokens each were reserved; those of the answer cost more."""
+    budget = Budget(limits)
+    reservation = budget.admit("alpha", 10, 10, Price(1.0, 2.0))
+    assert reservation is not None
+
+    budget.settle(reservation, used)
+
+    assert budget.is_overrun is is_overrun
+
+
+def test_cost_is_reserved_and_settled_in_billionths_of_a_dollar() -> None:
+    """A model without a price is within no ceiling."""
+    budget = Budget(Limits(max_cost_nano_usd=100_000))
+    first = budget.admit("alpha", 10, 20, Price(1.0, 2.0))
+    assert first is not None
+    assert (first.cost_nano_usd, budget.reserved_nano_usd) == (50_000, 50_000)
+
+    budget.settle(first, Usage(10, 5))
+
+    assert (budget.reserved_nano_usd, budget.spent_nano_usd) == (0, 20_000)
+    assert budget.admit("alpha", 10, 36, Price(1.0, 2.0)) is None
+    assert budget.admit("alpha", 1, 1) is None
+    assert budget.admit("alpha", 10, 35, Price(1.0, 2.0)) is not None
+
+
+def test_budget_inside_another_one_is_never_wider() -> None:
+    """It reserves in both, and settles in both."""
+    outer = Budget(Limits(max_hops=3, max_tokens=100))
+    inner = Budget(Limits(max_hops=9, max_tokens=1000), outer=outer)
+    reservation = admitted(inner, 30, 30)
+
+    assert inner.admit("alpha", 30, 30) is None
+    assert (inner.is_refusing, outer.is_refusing) == (True, True)
+    inner.settle(reservation, Usage(30, 10))
+
+    assert (outer.spent_tokens, outer.reserved_tokens, outer.hops) == (40, 0, 1)
+    assert (inner.spent_tokens, inner.reserved_tokens, inner.hops) == (40, 0, 1)
+
+
+def test_refusal_by_the_inner_ceilings_is_none_of_the_outer_budget() -> None:
+    """Which has room."""
+    outer = Budget(Limits(max_hops=3))
+    inner = Budget(Limits(max_hops=0), outer=outer)
+
+    assert inner.admit("alpha", 1, 1) is None
+
+    assert (inner.is_refusing, outer.is_refusing, outer.hops) == (True, False, 0)
+
+
+def test_limits_around_ask_for_bounds_of_a_budget_without_any() -> None:
+    """It is as narrow as theirs."""
+    assert Budget(outer=Budget(Limits(max_tokens=1))).needs_bounds
+    assert not Budget(outer=Budget(Limits(max_hops=1))).needs_bounds
 
 
 _acts = st.lists(

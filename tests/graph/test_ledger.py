@@ -38,3 +38,17 @@ def test_entries_are_told_apart_by_identity() -> None:
     reservation = Reservation("alpha", 10)
 
     assert ledger.open("alpha", reservation) != ledger.open("alpha", reservation)
+
+
+def test_who_watches_is_told_of_starts_and_ends() -> None:
+    """In their order, with the entry as it is by then; nobody need watch."""
+    told: list[tuple[int, bool]] = []
+    ledger = Ledger(watch=lambda each: told.append((each.ordinal, each.outcome is None)))
+    entry = ledger.open("alpha", Reservation("alpha", 10))
+
+    ledger.tell(entry)
+    entry.close(Outcome(Terminal.SUCCEEDED))
+    ledger.tell(entry)
+    Ledger().tell(entry)
+
+    assert told == [(1, True), (1, False)]

@@ -1,5 +1,6 @@
 """Reserving for one attempt more of a call, and what whole requests come to."""
 
+import msgspec
 import pytest
 import trio
 import trio.testing
@@ -11,14 +12,25 @@ from tests.engine.stepped_backend import EVENT_STREAM, Act, chunk
 from tests.engine.test_fallback import BUSY, HUNG, NAMES, REFUSED, start
 from tests.engine.test_last_resort import RESORT
 from tests.engine.wired import CHAT_PIECES
-from tests.fakes.graph import FakePrompt, make_context
-from tests.graph.test_context import CountingBudget
+from tests.fakes.graph import FakePrompt, make_run
 from vsr.graph.budget import UNLIMITED, Budget, Limits
 from vsr.graph.ledger import Ledger
+from vsr.routing.budget import Reservation
 from vsr.routing.outcome import Outcome, Terminal, Usage
 
 BOUND = 30
 """Of each attempt: 10 tokens of prompt and 20 of output."""
+
+
+class CountingBudget(Budget, eq=False):
+    """Counts how often each reservation is settled."""
+
+    settlements: list[Reservation] = msgspec.field(default_factory=list)
+
+    def settle(self, reservation: Reservation, usage: Usage | None) -> None:
+        """Count and settle."""
+        self.settlements.append(reservation)
+        super().settle(reservation, usage)
 
 
 @pytest.mark.parametrize(("is_known_zero", "price"), [(True, 0), (False, BOUND)])
@@ -27,19 +39,19 @@ def test_attempt_that_may_have_used_something_costs_what_was_reserved(
 ) -> None:
     """One that surely did nothing is free; the next one is reserved for in either case."""
     budget = CountingBudget(Limits(max_tokens=100))
-    ctx = make_context(budget=budget)
-    entry = ctx.open_call("alpha")
+    run = make_run(budget=budget)
+    entry = run.open_call("alpha")
     first = entry.reservation
 
-    assert ctx.reopen_call(entry, is_known_zero=is_known_zero)
+    assert run.reopen_call(entry, is_known_zero=is_known_zero)
 
     assert entry.reservation is not first
     assert (first.is_settled, first.used_tokens) == (True, 0 if is_known_zero else None)
     assert (entry.reservation.model, entry.reservation.tokens) == ("alpha", BOUND)
     assert (budget.spent_tokens, budget.reserved_tokens, budget.hops) == (price, BOUND, 2)
-    assert (ctx.ledger.entries, entry.outcome) == ([entry], None)
+    assert (run.ledger.entries, entry.outcome) == ([entry], None)
 
-    ctx.close_call(entry, Outcome(Terminal.SUCCEEDED, usage=Usage(5, 7)))
+    run.close_call(entry, Outcome(Terminal.SUCCEEDED, usage=Usage(5, 7)))
 
     assert (budget.spent_tokens, budget.reserved_tokens) == (price + 12, 0)
     assert budget.settlements == [first, entry.reservation]
@@ -48,11 +60,11 @@ def test_attempt_that_may_have_used_something_costs_what_was_reserved(
 def test_known_zero_attempts_leave_room_for_as_many_as_are_wanted() -> None:
     """Tokens are reserved once at a time, however often nothing was used."""
     budget = Budget(Limits(max_tokens=BOUND))
-    ctx = make_context(budget=budget)
-    entry = ctx.open_call("alpha")
+    run = make_run(budget=budget)
+    entry = run.open_call("alpha")
 
-    assert all(ctx.reopen_call(entry, is_known_zero=True) for _ in range(5))
-    assert not ctx.reopen_call(entry, is_known_zero=False)
+    assert all(run.reopen_call(entry, is_known_zero=True) for _ in range(5))
+    assert not run.reopen_call(entry, is_known_zero=False)
 
     assert (budget.spent_tokens, budget.reserved_tokens, budget.hops) == (BOUND, 0, 6)
 
@@ -61,10 +73,10 @@ def test_known_zero_attempts_leave_room_for_as_many_as_are_wanted() -> None:
 def test_hops_are_spent_by_every_attempt(*, is_known_zero: bool) -> None:
     """To the last one; an attempt that did nothing was a hop all the same."""
     budget = Budget(Limits(max_hops=3))
-    ctx = make_context(budget=budget)
-    entry = ctx.open_call("alpha")
+    run = make_run(budget=budget)
+    entry = run.open_call("alpha")
 
-    got = [ctx.reopen_call(entry, is_known_zero=is_known_zero) for _ in range(3)]
+    got = [run.reopen_call(entry, is_known_zero=is_known_zero) for _ in range(3)]
 
     assert (got, budget.hops) == ([True, True, False], 3)
 
@@ -76,13 +88,13 @@ def test_refused_attempt_leaves_the_call_as_it_is(
 ) -> None:
     """It ends with what it has: its entry open until then, its one reservation settled already."""
     budget = Budget(Limits(max_hops=1, max_tokens=100))
-    ctx = make_context(budget=budget)
-    entry = ctx.open_call("alpha")
+    run = make_run(budget=budget)
+    entry = run.open_call("alpha")
     first = entry.reservation
 
-    assert not ctx.reopen_call(entry, is_known_zero=is_known_zero)
-    assert (entry.reservation, ctx.ledger.open_entries) == (first, [entry])
-    ctx.close_call(entry, Outcome(Terminal.FAILED, usage=usage))
+    assert not run.reopen_call(entry, is_known_zero=is_known_zero)
+    assert (entry.reservation, run.ledger.open_entries) == (first, [entry])
+    run.close_call(entry, Outcome(Terminal.FAILED, usage=usage))
 
     assert entry.outcome == Outcome(Terminal.FAILED, usage=usage)
     price = 0 if is_known_zero else BOUND
@@ -92,11 +104,11 @@ def test_refused_attempt_leaves_the_call_as_it_is(
 def test_other_calls_of_the_request_are_not_touched() -> None:
     """A branch beside it has its own entry and reservation."""
     budget = Budget(Limits(max_tokens=3 * BOUND))
-    ctx = make_context(budget=budget)
-    other, entry = ctx.open_call("beta"), ctx.open_call("alpha")
+    run = make_run(budget=budget)
+    other, entry = run.open_call("beta"), run.open_call("alpha")
 
-    assert ctx.reopen_call(entry, is_known_zero=False)
-    assert not ctx.reopen_call(entry, is_known_zero=False)
+    assert run.reopen_call(entry, is_known_zero=False)
+    assert not run.reopen_call(entry, is_known_zero=False)
 
     assert not other.reservation.is_settled
     assert (budget.spent_tokens, budget.reserved_tokens) == (2 * BOUND, BOUND)
@@ -105,20 +117,21 @@ def test_other_calls_of_the_request_are_not_touched() -> None:
 def test_overrun_refuses_further_attempts() -> None:
     """Also those of calls that are under way."""
     budget = Budget(Limits(max_tokens=1000))
-    ctx = make_context(budget=budget)
-    entry = ctx.open_call("alpha")
-    ctx.close_call(ctx.open_call("beta"), Outcome(Terminal.SUCCEEDED, usage=Usage(BOUND, 1)))
+    run = make_run(budget=budget)
+    entry = run.open_call("alpha")
+    run.close_call(run.open_call("beta"), Outcome(Terminal.SUCCEEDED, usage=Usage(BOUND, 1)))
 
-    assert not ctx.reopen_call(entry, is_known_zero=True)
+    assert not run.reopen_call(entry, is_known_zero=True)
 
 
 def test_nothing_is_measured_without_a_limit_of_tokens() -> None:
     """An ordinary retry pays nothing for the budget."""
     prompt = FakePrompt()
-    ctx = make_context(budget=Budget(), prompt=prompt)
-    entry = ctx.open_call("alpha")
+    run = make_run(budget=Budget())
+    run.prompt = prompt
+    entry = run.open_call("alpha")
 
-    assert ctx.reopen_call(entry, is_known_zero=False)
+    assert run.reopen_call(entry, is_known_zero=False)
     assert (prompt.measured, entry.reservation.tokens) == (0, None)
 
 
@@ -133,8 +146,8 @@ def test_ceilings_hold_over_all_attempts_of_a_call(
 ) -> None:
     """Nothing stays reserved, and what was spent is the price of each attempt that was made."""
     budget = Budget(Limits(max_hops, max_tokens))
-    ctx = make_context(budget=budget)
-    entry = ctx.open_call("alpha")
+    run = make_run(budget=budget)
+    entry = run.open_call("alpha")
     bound = 0 if max_tokens is None else BOUND
     price, hops, is_settled = 0, 1, False
 
@@ -142,12 +155,12 @@ def test_ceilings_hold_over_all_attempts_of_a_call(
         price += 0 if is_known_zero else bound
         fits = max_tokens is None or price + bound <= max_tokens
         wanted = fits and (max_hops is None or hops < max_hops)
-        assert ctx.reopen_call(entry, is_known_zero=is_known_zero) is wanted
+        assert run.reopen_call(entry, is_known_zero=is_known_zero) is wanted
         hops += wanted
         is_settled = not wanted
         if is_settled:
             break
-    ctx.close_call(entry, Outcome(Terminal.FAILED, usage=usage))
+    run.close_call(entry, Outcome(Terminal.FAILED, usage=usage))
 
     if not is_settled:
         price += bound if usage is None else usage.prompt_tokens + usage.completion_tokens

@@ -1,98 +1,224 @@
-"""From authored steps to a graph that can run: node types, references, the tail call."""
+"""From authored steps to a graph that can run: node types, references, what ends where."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import get_type_hints
 
 import attrs
 
-from vsr.errors import ConfigRejected, Problem
+from vsr.codec.chat_body import ChatBody
+from vsr.config.step_reliability import read_step_reliability
+from vsr.graph.bind import Binder, Fields, key_of
+from vsr.graph.block import FAIL, Block, CompiledStep, OnError, always_ends
+from vsr.graph.compiled import CompiledGraph
+from vsr.graph.conditions.compile import ConditionReader
+from vsr.graph.env import RESERVED, Bound, Complain, Constant, Env, Path, Static
+from vsr.graph.kinds import Kind, united
+from vsr.graph.late import Condition, Expression, Predicate
 from vsr.graph.nodes.call import CallNode
-from vsr.graph.nodes.node import Node
-from vsr.graph.nodes.respond import RespondNode
+from vsr.graph.text import TextTemplate
+from vsr.graph.value import Failure
 from vsr.registry import Registry
+from vsr.resources.reliability import CallOverride
+
+_OWN_KEYS = ("id", "type", "on_error", "error")
 
 
 @attrs.frozen
-class Step:
-    """One authored step: an id, a node type and the node's fields."""
+class Registries:
+    """What graphs may ask for by name."""
 
-    id: str
-    type: str
-    fields: Mapping[str, object]
+    nodes: Registry[object]
+    aggregates: Registry[object]
+    transformers: Registry[object]
+    conditions: Registry[object]
 
 
 @attrs.frozen
-class CompiledGraph:
-    """Steps to run in order, then the call to hand out, if the graph ends in one."""
+class StepCompiler:
+    """Compiles lists of steps; every fault is complained of."""
 
-    name: str
-    steps: tuple[tuple[str, Node], ...]
-    tail: CallNode | None
-    """The last call when nothing but `respond` of it follows; it is not among `steps`."""
+    registries: Registries
+    complain: Complain
+    open_graph: Callable[[str, Path, Env], CompiledGraph | None]
+    """Returns a graph that runs inside the one being compiled; complains if it cannot."""
+    is_nested: bool = False
+    """Whether the graph runs inside another one, which only a value can leave."""
+    binder: Binder = attrs.field(init=False)
+
+    @binder.default
+    def _make_binder(self) -> Binder:
+        binder = Binder(
+            self.complain,
+            registries={
+                "aggregate": self.registries.aggregates,
+                "transformer": self.registries.transformers,
+            },
+        )
+        conditions = ConditionReader(self.registries.conditions, binder)
+        binder.readers[Block] = self._read_block
+        binder.readers[Condition] = conditions.read
+        binder.readers[Predicate] = conditions.read_predicate
+        binder.readers[Expression] = self._read_expression
+        binder.readers[TextTemplate] = self._read_text
+        binder.readers[CallOverride] = self._read_reliability
+        binder.readers[CompiledGraph] = self._read_graph
+        return binder
+
+    def compile(self, raw: object, path: Path, env: Env) -> Block:
+        """Return the list of steps at `path`."""
+        if not isinstance(raw, (list, tuple)) or not raw:
+            self.complain(path, "is no list of steps", "", "write at least one step")
+            return Block(())
+        steps: list[CompiledStep] = []
+        kind: Kind = type(None)
+        ended = ""
+        for index, each in enumerate(raw):
+            place = (*path, index)
+            if ended:
+                self.complain(place, "is never reached", f"{ended} ends the list", "remove it")
+            step, kind = self._step(each, place, env, index)
+            if step is None:
+                continue
+            steps.append(step)
+            if step.is_named:
+                env = env.with_names({step.id: Static(kind, zone=env.zone)})
+            later = getattr(step.node.cls, "later_names", None)
+            if later is not None:
+                env = env.with_names(later(env, step.node.bound))
+            ended = ended or (step.id if always_ends(step) else "")
+        self._check_tails(raw, steps, path)
+        return Block(tuple(steps), kind, env.names)
+
+    def _step(
+        self, raw: object, path: Path, env: Env, index: int
+    ) -> tuple[CompiledStep | None, Kind]:
+        if not isinstance(raw, Mapping):
+            self.complain(path, "is no step", "", "write a mapping with a type")
+            return None, type(None)
+        cls = self._class(raw.get("type"), path)
+        name = self._name(raw, path, env)
+        error = raw.get("error")
+        text = None
+        if error is not None:
+            text = self._read_text(error, (*path, "error"), env).value
+        if cls is None:
+            return None, object
+        own_error = "on_error" in {key_of(field.name) for field in attrs.fields(cls)}
+        stripped = _OWN_KEYS if not own_error else ("id", "type", "error")
+        own = {key: value for key, value in raw.items() if key not in stripped}
+        on_error = FAIL if own_error else self._on_error(raw, path, env)
+        fields = self.binder.fields(cls, own, path, env)
+        faults = getattr(cls, "faults", None)
+        for fault in () if faults is None else faults(env, fields.bound):
+            self.complain(path, fault, "", "")
+        kind = result_kind(fields)
+        step = CompiledStep(
+            name or f"{raw['type']}#{index}",
+            str(raw["type"]),
+            bool(name),
+            fields,
+            on_error,
+            text if isinstance(text, TextTemplate) else None,
+            kind,
+        )
+        return step, _with_failure(kind, on_error)
+
+    def _class(self, name: object, path: Path) -> type | None:
+        registry = self.registries.nodes
+        if isinstance(name, str) and name in registry:
+            return registry.get(name).config
+        known = ", ".join(registry.names())
+        self.complain((*path, "type"), f"is no node type: {name!r}", "", f"known: {known}")
+        return None
+
+    def _name(self, raw: Mapping[str, object], path: Path, env: Env) -> str:
+        name = raw.get("id", "")
+        if not isinstance(name, str) or (name and not name.isidentifier()):
+            self.complain((*path, "id"), f"is {name!r}", "", "use letters, digits and _")
+            return ""
+        if name in env.names or name in RESERVED:
+            self.complain((*path, "id"), f"{name!r} is taken", "", "choose another id")
+        return name
+
+    def _on_error(self, raw: Mapping[str, object], path: Path, env: Env) -> Bound:
+        if "on_error" not in raw:
+            return FAIL
+        bound = self.binder.bind(raw["on_error"], OnError, (*path, "on_error"), env)
+        return FAIL if bound == Constant(None) else bound
+
+    def _check_tails(self, raw: Sequence[object], steps: list[CompiledStep], path: Path) -> None:
+        """Check that nothing but `respond` follows a call that is handed out."""
+        for index, step in enumerate(steps):
+            if not _is_tail(step):
+                continue
+            if self.is_nested:
+                what, mend = "a graph inside another one cannot hand out a call", "say `never`"
+                self.complain((*path, index, "stream"), what, "", mend)
+            after = raw[index + 1] if index + 1 < len(raw) else None
+            if after != {"type": "respond", "from": f"${step.id}"} and after != {
+                "id": after.get("id") if isinstance(after, Mapping) else None,
+                "type": "respond",
+                "from": f"${step.id}",
+            }:
+                mend = f"let a plain `respond` of ${step.id} follow, or say `stream: never`"
+                self.complain(
+                    (*path, index, "stream"), "tail is not the graph's last call", "", mend
+                )
+
+    def _read_reliability(self, raw: object, path: Path, env: Env) -> Bound:
+        del env
+        if raw is None:
+            return Constant(None)
+        if not isinstance(raw, Mapping):
+            self.complain(path, f"is {raw!r}", "", "write a mapping, as decisions have it")
+            return Constant(None)
+        return Constant(read_step_reliability(raw, path, self.complain))
+
+    def _read_graph(self, raw: object, path: Path, env: Env) -> Bound:
+        if not isinstance(raw, str):
+            self.complain(path, f"is {raw!r}", "", "name a graph")
+            return Constant(None)
+        return Constant(self.open_graph(raw, path, env))
+
+    def _read_block(self, raw: object, path: Path, env: Env) -> Bound:
+        block = self.compile(raw, path, env)
+        return Constant(block, block.kind)
+
+    def _read_expression(self, raw: object, path: Path, env: Env) -> Bound:
+        bound = self.binder.bind(raw, object, path, env)
+        return Constant(Expression(bound), bound.kind)
+
+    def _read_text(self, raw: object, path: Path, env: Env) -> Constant:
+        if not isinstance(raw, str):
+            self.complain(path, f"is {raw!r}", "", "write a text")
+            return Constant(None)
+        template = TextTemplate(raw)
+        for name in template.unknown({*env.names, "cause", "params"}):
+            self.complain(path, f"uses {name!r}, which nothing provides", "", "")
+        return Constant(template, str)
 
 
-def compile_graph(
-    name: str, steps: Sequence[Step], registry: Registry[Node], *, params: Sequence[str] = ()
-) -> CompiledGraph:
-    """Check `steps` and return them ready to run.
-
-    Raises:
-        ConfigRejected: an unknown node type or field, a reference to nothing earlier, a repeated
-            id, or no `respond` at the end.
-    """
-    problems: list[Problem] = []
-    known = {f"$params.{param}" for param in params}
-    calls: set[str] = set()
-    nodes: list[tuple[str, Node]] = []
-    for index, step in enumerate(steps):
-        path = f"graphs[{name}].steps[{index}]"
-        problems += _check_step(step, path, known, calls)
-        try:
-            nodes.append((step.id, registry.get(step.type, path=path).config(**step.fields)))
-        except TypeError:
-            problems.append(Problem(path, f"fields do not fit a {step.type}"))
-        except ConfigRejected as rejected:
-            problems += rejected.problems
-        known.add(f"${step.id}")
-        if step.type == "call":
-            calls.add(f"${step.id}")
-    if not steps or steps[-1].type != "respond":
-        problems.append(Problem(f"graphs[{name}]", "does not end with a respond step"))
-    if problems:
-        raise ConfigRejected(problems)
-    return _with_tail(name, nodes)
+def result_kind(fields: Fields) -> Kind:
+    """Return the type of a step's value."""
+    own = getattr(fields.cls, "result_kind", None)
+    if own is not None:
+        found: Kind = own(fields.bound)
+        return found
+    hinted: Kind = get_type_hints(fields.cls.run).get("return", object)  # type: ignore[attr-defined]
+    return hinted
 
 
-def _check_step(step: Step, path: str, known: set[str], calls: set[str]) -> list[Problem]:
-    problems = [
-        Problem(path, f"{field} refers to {value}, which no earlier step or parameter provides")
-        for field, value in step.fields.items()
-        if isinstance(value, str) and value.startswith("$") and value not in known
-    ]
-    if f"${step.id}" in known:
-        problems.append(Problem(path, f"id {step.id!r} is taken"))
-    return problems + _check_respond(step, path, calls)
+def _with_failure(kind: Kind, on_error: Bound) -> Kind:
+    """Return the type of a step's value with what may stand for it."""
+    words = {on_error.value} if isinstance(on_error, Constant) else {"skip", "value"}
+    more = {"skip": type(None), "value": Failure}
+    return united([kind, *(more[word] for word in more if word in words)])
 
 
-def _check_respond(step: Step, path: str, calls: set[str]) -> list[Problem]:
-    """Check that a respond step answers with a call's reply: nothing else is an answer."""
-    source = step.fields.get("from_", "")
-    if step.type != "respond" or source in calls:
-        return []
-    return [Problem(path, f"from_ is {source!r}", mend="name a call step, as $id")]
+def _is_tail(step: CompiledStep) -> bool:
+    stream = step.node.bound.get("stream")
+    return step.node.cls is CallNode and isinstance(stream, Constant) and stream.value == "tail"
 
 
-def _with_tail(name: str, nodes: list[tuple[str, Node]]) -> CompiledGraph:
-    """Split off the last call when nothing but `respond` of it follows."""
-    if len(nodes) > 1:
-        (call_id, call), (_, respond) = nodes[-2:]
-        is_tail = isinstance(respond, RespondNode) and respond.from_ == f"${call_id}"
-        if isinstance(call, CallNode) and is_tail:
-            return CompiledGraph(name, tuple(nodes[:-2]), call)
-    return CompiledGraph(name, tuple(nodes), None)
-
-
-PLAIN_STEPS = (
-    Step("answer", "call", {"model": "$params.model"}),
-    Step("reply", "respond", {"from_": "$answer"}),
-)
-"""The graph of a plain request: one call, handed out, and its answer."""
+REQUEST = Static(ChatBody)
+"""The client's request."""

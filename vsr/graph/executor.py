@@ -1,22 +1,48 @@
 """Runs a compiled graph for one request."""
 
-from vsr.errors import RoutingFailed
-from vsr.graph.compile import CompiledGraph
-from vsr.graph.context import NodeContext, TailCall
-from vsr.routing.effect import ImmediateResponse
+from math import inf
+
+import trio
+
+from vsr.errors import BudgetExhausted, DeadlineExceeded, RoutingFailed
+from vsr.graph.block import Answer, Suspension
+from vsr.graph.compiled import CompiledGraph
+from vsr.graph.context import NodeContext
+from vsr.graph.ending import Ending
+from vsr.graph.run import GraphRun, TailCall
+from vsr.graph.scope import Scope
+from vsr.routing.outcome import Cause
 
 
-async def execute(graph: CompiledGraph, ctx: NodeContext) -> ImmediateResponse | TailCall:
-    """Run `graph` in the request's own nursery until it answers or hands out its tail call.
+async def execute(
+    graph: CompiledGraph, run: GraphRun, params: dict[str, object] | None = None
+) -> Answer | TailCall | Suspension:
+    """Run `graph` until it answers, hands out its tail call, or waits for the client's tools.
+
+    Args:
+        graph: what to run.
+        run: its deadline and budget are those of the graph.
+        params: of a graph that was compiled without any.
 
     Raises:
-        BudgetExhausted, UpstreamFailure: a step failed.
+        BudgetExhausted, DeadlineExceeded: of the graph as a whole.
+        VsrError: a step failed.
     """
-    for step_id, node in graph.steps:
-        value = await node.run(ctx)
-        if isinstance(value, ImmediateResponse):
+    ending = Ending(deadline_at=run.deadline.at)
+    if graph.ends_on_refusal:
+        run.on_refusal = lambda: ending.end(Cause.BUDGET)
+    names: dict[str, object] = {
+        "params": graph.params if params is None else params,
+        "request": None if run.inputs is None else run.inputs.request,
+    }
+    with trio.CancelScope(deadline=min(run.deadline.at, inf)) as scope:
+        ending.scope = scope
+        value = await graph.block.run(NodeContext(run, Scope(names), ending))
+        if ending.cause is Cause.BUDGET:
+            raise BudgetExhausted  # a step went on all the same
+        if isinstance(value, (Answer, TailCall, Suspension)):
             return value
-        ctx.values[step_id] = value
-    if graph.tail is None:
-        raise RoutingFailed  # unreachable in a graph that was compiled: it ends with respond
-    return graph.tail.hand_out(ctx)
+        raise RoutingFailed  # unreachable in a graph that was compiled: every way ends with respond
+    if ending.cause is Cause.BUDGET:
+        raise BudgetExhausted
+    raise DeadlineExceeded("graph")

@@ -1,9 +1,13 @@
 """The ledger of one request: one entry per started call, each with exactly one end."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from vsr.routing.budget import Reservation
-from vsr.routing.outcome import Outcome
+from vsr.routing.outcome import Attempt, Outcome
+
+_NANO_S = 1e-9
 
 
 class LedgerEntry(msgspec.Struct, eq=False, gc=False):
@@ -13,6 +17,17 @@ class LedgerEntry(msgspec.Struct, eq=False, gc=False):
     reservation: Reservation
     outcome: Outcome | None = None
     """None while the call is under way."""
+    ordinal: int = 0
+    """From 1, in the order of the starts."""
+    step: str = ""
+    """Path of the step that made it: ids, with the number of each round and branch."""
+    started_at: float = 0.0
+    """Monotonic seconds, as is `ended_at`."""
+    ended_at: float | None = None
+    settled: tuple[Reservation, ...] = ()
+    """Of its earlier attempts, in order."""
+    is_refused: bool = False
+    """Whether the budget refused one attempt more."""
 
     def close(self, outcome: Outcome) -> bool:
         """Record how the call ended; later calls change nothing and return False."""
@@ -26,12 +41,37 @@ class Ledger(msgspec.Struct, eq=False, gc=False):
     """The calls of one request in the order in which they were started."""
 
     entries: list[LedgerEntry] = []
+    watch: Callable[[LedgerEntry], None] | None = None
+    """Told of every start and every end; None where nobody wants to know."""
+    timers: int = 0
+    """How many the run has set; see `untied_s`."""
 
     def open(self, model: str, reservation: Reservation) -> LedgerEntry:
         """Enter a call that is about to be made."""
-        entry = LedgerEntry(model, reservation)
-        self.entries.append(entry)
+        entries = self.entries
+        entry = LedgerEntry(model, reservation, None, len(entries) + 1)
+        entries.append(entry)
         return entry
+
+    def tell(self, entry: LedgerEntry) -> None:
+        """Tell the watch that a call has been started, or has ended."""
+        if self.watch is not None:
+            self.watch(entry)
+
+    def untied_s(self, duration_s: float) -> float:
+        """Return how long a new timer of the run is to last: so many nanoseconds more.
+
+        Those that are set together for the same time then end in the order in which they were
+        set. If they ended at one instant, the event loop would shuffle what follows them.
+        """
+        self.timers += 1
+        return duration_s + (self.timers - 1) * _NANO_S
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """Return the attempts of all calls that have ended, in the order of the calls."""
+        outcomes = [entry.outcome for entry in self.entries if entry.outcome is not None]
+        return tuple(attempt for outcome in outcomes for attempt in outcome.attempts)
 
     @property
     def open_entries(self) -> list[LedgerEntry]:

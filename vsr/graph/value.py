@@ -47,7 +47,8 @@ class ModelRef(msgspec.Struct, frozen=True):
     called_name: str
     """The adapter if there is one, else the model."""
     weight: float = 0.0
-    use_reasoning: bool = False
+    use_reasoning: bool | None = None
+    """None where nobody says."""
     reasoning_effort: str | None = None
     reasoning_family: str | None = None
     """Name of the model's reasoning family."""
@@ -58,7 +59,7 @@ class ModelRef(msgspec.Struct, frozen=True):
     completion_per_1m: float | None = None
     quality_score: float | None = None
     is_known: bool = True
-    """Whether the configuration has such a model."""
+    """Whether the configuration says more of it than how to call it."""
 
 
 class Prompt(msgspec.Struct, frozen=True):
@@ -77,5 +78,5 @@ class Inputs:
     """The client's request as a chat completion, before any step has edited it."""
     seed: int = 0
     """Of the run."""
-    unix_s: int = 0
-    """Now, for what is shown to the client."""
+    is_resumed: bool = False
+    """Whether the run goes on with answers of the client's tools."""

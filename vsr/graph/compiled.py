@@ -1,0 +1,36 @@
+"""A whole graph that is ready to run."""
+
+from collections.abc import Mapping
+
+import attrs
+
+from vsr.graph.block import Block
+from vsr.graph.budget import UNLIMITED, Limits
+from vsr.graph.params import Facts
+from vsr.graph.run import PlainTail
+from vsr.resources.graph import ParamSpec
+
+
+@attrs.frozen
+class CompiledGraph:
+    """A graph that is ready to run."""
+
+    name: str
+    block: Block
+    params: Mapping[str, object] = attrs.field(factory=dict)
+    """By name; empty where a run brings its own."""
+    specs: Mapping[str, ParamSpec] = attrs.field(factory=dict)
+    """Of its parameters."""
+    timeout_s: float | None = None
+    limits: Limits = UNLIMITED
+    ends_on_refusal: bool = False
+    """Whether the whole graph ends when the budget refuses a call."""
+    is_strict: bool = False
+    hash: str = ""
+    """Of its steps and parameters' types, graphs inside it included."""
+    may_suspend: bool = False
+    """Whether a call of it may wait for the client's tools."""
+    tail: PlainTail | None = None
+    """The call of a graph that is nothing but one, to the parameter `model`."""
+    facts: Facts | None = None
+    """What is known of models, where a run brings its own parameters."""
