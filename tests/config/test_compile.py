@@ -119,7 +119,7 @@ def test_program_has_decisions_with_their_rules() -> None:
             name="leaf",
             rules=Leaf("context", "long"),
             priority=300,
-            model_refs=(ModelRef("long"),),
+            model_refs=(ModelRef("long", says_reasoning=True),),
         ),
         Decision(
             name="tree",

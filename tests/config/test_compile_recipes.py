@@ -82,11 +82,17 @@ def test_candidates_have_adapters_and_reasoning() -> None:
             "chat",
             lora_name="law-adapter",
             use_reasoning=True,
+            says_reasoning=True,
             reasoning_effort="high",
             reasoning_description="hard cases",
         ),
-        ModelRef("claude", reasoning_mode=ReasoningMode.DISABLED),
-        ModelRef("claude", use_reasoning=True, reasoning_mode=ReasoningMode.ENABLED),
+        ModelRef("claude", says_reasoning=True, reasoning_mode=ReasoningMode.DISABLED),
+        ModelRef(
+            "claude",
+            use_reasoning=True,
+            says_reasoning=True,
+            reasoning_mode=ReasoningMode.ENABLED,
+        ),
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vsr.config.environment import Expanded, expand
+from vsr.config.environment import Expanded, expand, expand_braced
 
 ENVIRON = {"A": "alpha", "EMPTY": "", "X_1": "one", "9": "nine", "D": "$A ${A}", "A-b": "dash"}
 
@@ -90,3 +90,28 @@ def test_expanded_text_shows_what_was_written() -> None:
 def test_escaped_text_expands_to_itself(text: str) -> None:
     """Doubling each dollar is a complete escape."""
     assert expand(text.replace("$", "$$"), ENVIRON) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("${A}", "alpha"),
+        ("$A ${NONE:-word} $params.x", "$A word $params.x"),
+        ("$$ $${A} $$${A}", "$$ ${A} $${A}"),
+        ("$9", "$9"),
+        ("${A", "${A"),
+    ],
+)
+def test_in_braces_alone_other_dollars_stay(text: str, expected: str) -> None:
+    """Where `$name` means another thing, as in graphs."""
+    assert expand_braced(text, ENVIRON) == expected
+
+
+def test_reference_in_braces_may_stand_for_a_number_if_it_is_alone() -> None:
+    """As with the other kinds of references."""
+    alone, among = expand_braced("${A}", ENVIRON), expand_braced("${A}${A}", ENVIRON)
+
+    assert isinstance(alone, Expanded)
+    assert isinstance(among, Expanded)
+    assert (alone.is_reference, among.is_reference) == (True, False)
+    assert repr(alone) == "'${A}'"

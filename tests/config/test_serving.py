@@ -5,7 +5,12 @@ import pytest
 
 from tests.config.classes import CLASSES, keys_of
 from vsr.config.moved_keys import ALIASES, MOVED, REMOVED
-from vsr.config.not_served import NOT_SERVED_KEYS, NOT_SERVED_VALUES, STANDALONE_ONLY
+from vsr.config.not_served import (
+    NOT_SERVED_KEYS,
+    NOT_SERVED_VALUES,
+    STANDALONE_ONLY,
+    STANDALONE_ONLY_VALUES,
+)
 from vsr.config.report import Report
 from vsr.config.serving import Gateway
 from vsr.config.source import check_bytes, read_bytes, unserved
@@ -31,9 +36,10 @@ def test_tables_name_keys_of_the_document(table: dict[str, frozenset[str]]) -> N
         assert keys <= keys_of(CLASSES[name])
 
 
-def test_table_of_words_names_fields_of_the_document() -> None:
+@pytest.mark.parametrize("table", [NOT_SERVED_VALUES, STANDALONE_ONLY_VALUES])
+def test_table_of_words_names_fields_of_the_document(table: dict[str, frozenset[str]]) -> None:
     """What is not served is known."""
-    for field in NOT_SERVED_VALUES:
+    for field in table:
         name, _, key = field.partition(".")
 
         assert key in keys_of(CLASSES[name])
@@ -74,7 +80,10 @@ def test_what_is_written_but_switched_off_is_served(text: str) -> None:
             "observability.metrics",
         ),
         ("routing: {candidate_requirements: {context: known_limits}}", "candidate_requirements"),
-        ("recipes: [{name: a, routing: {graphs: {g: {}}}}]", "recipes[0].routing.graphs"),
+        (
+            "recipes: [{name: a, routing: {candidate_requirements: {context: known_limits}}}]",
+            "recipes[0].routing.candidate_requirements",
+        ),
     ],
 )
 def test_what_would_have_to_be_ignored_is_named(text: str, place: str) -> None:
@@ -84,13 +93,16 @@ def test_what_would_have_to_be_ignored_is_named(text: str, place: str) -> None:
 
 def test_faulty_document_tells_what_is_not_served_too() -> None:
     """Whoever starts the Router reads everything at once, in document order."""
-    text = b"version: v0.2\nrouting:\n  graphs: {debate: {}}\n  strategy: newest\n"
+    text = (
+        b"version: v0.2\nrouting:\n  candidate_requirements: {context: known_limits}\n"
+        b"  strategy: newest\n"
+    )
 
     with pytest.raises(ConfigRejected) as caught:
         check_bytes(text, {}, Report("doc.yaml"))
 
     paths = [problem.path for problem in caught.value.problems]
-    assert paths == ["version", "routing.graphs", "routing.strategy"]
+    assert paths == ["version", "routing.candidate_requirements", "routing.strategy"]
 
 
 def test_extproc_refuses_what_only_standalone_honours() -> None:
@@ -115,6 +127,43 @@ def test_extproc_refuses_what_only_standalone_honours() -> None:
         f"{ref}.health_check_path",
         f"{ref}.http_version",
     ]
+
+
+LOOPER_DOCUMENT = """
+    providers: {{models: [{{name: a, backend_refs: [{{endpoint: "a.test:1"}}]}}]}}
+    routing:
+      graphs: {{g: {{steps: [{{type: respond}}]}}}}
+      decisions:
+        - {{name: d, modelRefs: [{{model: a}}, {{model: a}}], algorithm: {{type: {type}{more}}}}}
+"""
+BLOCKS = {
+    "confidence": "",
+    "ratings": "",
+    "remom": "",
+    "fusion": "",
+    "workflows": ", workflows: {roles: [{name: r, models: [a]}]}",
+    "graph": ", graph: g, budget: {max_total_tokens: 10}",
+}
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_algorithms_of_several_models_are_served_in_standalone_mode_alone(kind: str) -> None:
+    """The refusal stands at the algorithm, and names the other mode."""
+    text = LOOPER_DOCUMENT.format(type=kind, more=BLOCKS[kind])
+
+    assert places(text) == []
+    assert places(text, Gateway.EXTPROC) == ["routing.decisions[0].algorithm.type"]
+
+
+def test_names_of_algorithms_are_served_in_standalone_mode_alone() -> None:
+    """And so is the store of their runs, but for one that there is not yet."""
+    looper = "global: {{integrations: {{looper: {{{}}}}}}}"
+    names = looper.format("remom: {model_names: [house/remom]}")
+    redis = looper.format("flow: {state: {store_backend: redis}}")
+
+    assert places(names) == []
+    assert places(names, Gateway.EXTPROC) == ["global.integrations.looper.remom"]
+    assert places(redis) == ["global.integrations.looper.flow.state.store_backend"]
 
 
 def test_names_of_models_without_any_backend_are_not_served() -> None:

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Mapping
 
-_REFERENCE = re.compile(r"\$(?:\$|\{([^}]*)\}|([A-Za-z0-9_]+))")
+_REFERENCE = re.compile(r"\$(?:\$|\{(?P<braced>[^}]*)\}|(?P<bare>[A-Za-z0-9_]+))")
+_BRACED = re.compile(r"\$(?:\$(?=\{)|\{(?P<braced>[^}]*)\})")
 
 
 class Expanded(str):
@@ -29,15 +30,30 @@ def expand(text: str, environ: Mapping[str, str]) -> str:
     """
     if "$" not in text:
         return text
-    expanded = Expanded(_REFERENCE.sub(lambda match: _replacement(match, environ), text))
+    return _expanded(_REFERENCE, text, environ)
+
+
+def expand_braced(text: str, environ: Mapping[str, str]) -> str:
+    """Return `text` with its references in braces replaced, as `Expanded` if there were any.
+
+    For request graphs, where `$name.path` is a reference to a value of the graph: only the forms
+    `${VAR}`, `${VAR:-word}` and `${VAR-word}` mean the environment, and `$${` is a literal `${`.
+    """
+    if "${" not in text:
+        return text
+    return _expanded(_BRACED, text, environ)
+
+
+def _expanded(pattern: re.Pattern[str], text: str, environ: Mapping[str, str]) -> Expanded:
+    expanded = Expanded(pattern.sub(lambda match: _replacement(match, environ), text))
     expanded.authored = text
-    whole = _REFERENCE.fullmatch(text)
+    whole = pattern.fullmatch(text)
     expanded.is_reference = whole is not None and text != "$$"
     return expanded
 
 
 def _replacement(match: re.Match[str], environ: Mapping[str, str]) -> str:
-    braced, bare = match.groups()
+    braced, bare = match["braced"], match.groupdict().get("bare")
     if bare is not None:
         return environ.get(bare, "")
     if braced is None:

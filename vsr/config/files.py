@@ -26,6 +26,10 @@ class DocumentFiles:
     contents: dict[str, bytes] = attrs.field(factory=dict, init=False, repr=False)
     """Of every file that has been read."""
 
+    def path_of(self, name: str) -> Path:
+        """Return where a file is that the document names; only where `read` has found it."""
+        return Path(name) if self.folder is None else self.folder / name
+
     def read(self, name: str, limit_bytes: int) -> bytes:
         """Return what the file holds; it is read once, so that all see the same.
 

@@ -149,6 +149,8 @@ def _if_word(key: str, word: str, then: Schema) -> Schema:
 
 
 def _schema(kind: object, definitions: dict[str, Value]) -> Schema:
+    if kind is object:
+        return {}
     if kind in _SCALARS:
         return {"type": _SCALARS[kind]}
     if isinstance(kind, type) and attrs.has(kind):

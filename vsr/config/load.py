@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 import attrs
 import yaml
 
-from vsr.config.environment import Expanded, expand
+from vsr.config.environment import Expanded, expand, expand_braced
+from vsr.config.graph_places import is_in_graph
 from vsr.config.position import LineIndex, Path, Value
 from vsr.config.report import Report
 from vsr.config.yaml_schema import BOOL, FLOAT, INT, MAP, MERGE, NULL, SEQ, STR, CoreLoader
@@ -27,48 +28,65 @@ class Loaded:
     values: Value = attrs.field(repr=False)
     lines: LineIndex = attrs.field(repr=False)
     sha256: str
-    """Of the bytes as they came, lower-case hex."""
+    """Of the bytes as they came, lower-case hex; those of graphs in files of their own count."""
+    count: int = 0
+    """Of values, after aliases are expanded."""
 
 
-def load(data: bytes, environ: Mapping[str, str], report: Report) -> Loaded | None:
-    """Return the document in `data`, or None if it can't be read; `report` gets every problem."""
+def load(
+    data: bytes,
+    environ: Mapping[str, str],
+    report: Report,
+    *,
+    at: Path = (),
+    max_values: int = MAX_VALUES,
+) -> Loaded | None:
+    """Return the document in `data`, or None if it can't be read; `report` gets every problem.
+
+    Args:
+        data: of one YAML document.
+        environ: resolves references.
+        report: gets the problems.
+        at: where the document stands, if it is a part of another one.
+        max_values: limit of its values.
+    """
     if len(data) > MAX_DOCUMENT_BYTES:
-        report.add((), "is too large", f"the limit is {MAX_DOCUMENT_BYTES} bytes", line=1)
+        report.add(at, "is too large", f"the limit is {MAX_DOCUMENT_BYTES} bytes", line=1)
         return None
-    root = _compose(data, report)
+    root = _compose(data, at, report)
     if root is None:
         return None
-    reader = _Reader(environ, report)
+    reader = _Reader(environ, report, at, max_values)
     try:
-        values = reader.read(root, ())
+        values = reader.read(root, at)
     except _TooLarge:
         return None
     lines = LineIndex(values, reader.marks, _line(root))
-    return Loaded(values, lines, hashlib.sha256(data).hexdigest())
+    return Loaded(values, lines, hashlib.sha256(data).hexdigest(), reader.count)
 
 
-def _compose(data: bytes, report: Report) -> yaml.Node | None:
+def _compose(data: bytes, at: Path, report: Report) -> yaml.Node | None:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        report.add((), "is not UTF-8 text", mend="save the file as UTF-8", line=line)
+        report.add(at, "is not UTF-8 text", mend="save the file as UTF-8", line=line)
         return None
     try:
         root: yaml.Node | None = yaml.compose(text, Loader=CoreLoader)
     except yaml.reader.ReaderError as error:
         # libyaml counts bytes.
         line = text.encode().count(b"\n", 0, error.position) + 1
-        report.add((), "is not valid YAML", error.reason, line=line)
+        report.add(at, "is not valid YAML", error.reason, line=line)
         return None
     except yaml.MarkedYAMLError as error:
         # Only the fixed words of the error: its snippet could show a credential.
         mark = error.problem_mark or error.context_mark
         why = " ".join(part for part in (error.context, error.problem) if part)
-        report.add((), "is not valid YAML", why, line=mark.line + 1 if mark else 1)
+        report.add(at, "is not valid YAML", why, line=mark.line + 1 if mark else 1)
         return None
     if root is None:
-        report.add((), "is empty", mend="start from the example in the README", line=1)
+        report.add(at, "is empty", mend="start from the example in the README", line=1)
     return root
 
 
@@ -79,11 +97,15 @@ class _TooLarge(Exception):
 class _Reader:
     """Turns nodes into values, one fresh value per occurrence, and marks their lines."""
 
-    def __init__(self, environ: Mapping[str, str], report: Report) -> None:
+    def __init__(
+        self, environ: Mapping[str, str], report: Report, at: Path, max_values: int
+    ) -> None:
         self.marks: dict[int, dict[str | int, int]] = {}
+        self.count = 0
         self._environ = environ
         self._report = report
-        self._count = 0
+        self._at = at
+        self._max_values = max_values
 
     def read(self, node: yaml.Node, path: Path) -> Value:
         """Return the value of `node`.
@@ -91,12 +113,14 @@ class _Reader:
         Raises:
             _TooLarge: nested too deep, or too many values.
         """
-        self._count += 1
+        self.count += 1
         if len(path) > MAX_DEPTH:
             why = f"the limit is {MAX_DEPTH} levels; an alias may contain itself"
-            raise self._too_large(path[:4], "is nested too deep", why, _line(node))
-        if self._count > MAX_VALUES:
-            raise self._too_large((), "is too large", f"the limit is {MAX_VALUES} values", 1)
+            place = path[: len(self._at) + 4]
+            raise self._too_large(place, "is nested too deep", why, _line(node))
+        if self.count > self._max_values:
+            why = f"the limit is {MAX_VALUES} values"
+            raise self._too_large(self._at, "is too large", why, 1)
         if isinstance(node, yaml.MappingNode) and node.tag == MAP:
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode) and node.tag == SEQ:
@@ -176,7 +200,8 @@ class _Reader:
             return None
 
     def _expand(self, node: yaml.ScalarNode, path: Path) -> str:
-        text = expand(node.value, self._environ)
+        is_free = "$" in node.value and is_in_graph(path)
+        text = (expand_braced if is_free else expand)(node.value, self._environ)
         if isinstance(text, Expanded) and not _is_unicode(text):
             what = f"{text!r} gives what is not UTF-8 text"
             self._report.add_broken(path, what, line=_line(node))

@@ -12,17 +12,15 @@ NOT_SERVED_KEYS: Mapping[str, frozenset[str]] = {
         "Document": "setup",
         "Listener": "models systemone",
         "ProviderModel": "catalog",
-        "RecipeRouting": "candidate_requirements graphs projections",
+        "RecipeRouting": "candidate_requirements projections",
         "Signals": """
             classifiers complexity conversation domains embeddings events fact_check hallucination
             input_modality jailbreak kb language metadata modality pii preferences reasks
             role_bindings safety structure user_feedbacks""",
         "KeywordRule": "fuzzy_match",
         "RuleNode": "predicate",
-        "Decision": """
-            action adaptations emits output_contract output_contract_spec""",
+        "Decision": "action adaptations emits",
         "Integrations": "tools",
-        "LooperConfig": "flow fusion remom",
         "ObservabilityConfig": "metrics profiling",
         "RouterSettings": "learning streamed_body",
         "Services": """
@@ -44,11 +42,11 @@ NOT_SERVED_VALUES: Mapping[str, frozenset[str]] = {
             input_modality jailbreak kb language metadata modality pii preference projection reask
             safety structure user_feedback""",
         "Algorithm.type": """
-            automix confidence fusion graph hybrid kmeans knn latency_aware mlp multi_factor prompt
-            ratings remom router_dc svm workflows""",
+            automix hybrid kmeans knn latency_aware mlp multi_factor prompt router_dc svm""",
         "DecisionPlugin.type": """
             context_compression hallucination memory prompt_cache rag response_cache
             response_jailbreak router_replay shadow_dispatch tool_selection tools""",
+        "WorkflowStateRuntimeConfig.store_backend": "redis",
         "RouterSettings.config_source": "kubernetes",
         "RouterSettings.clear_route_cache": "false",
     }.items()
@@ -63,6 +61,7 @@ STANDALONE_ONLY: Mapping[str, frozenset[str]] = {
             first_byte_timeout idle_timeout retry_after_max retry_back_off_base
             retry_back_off_max""",
         "Listener": "models tls",
+        "LooperConfig": "flow fusion remom",
         "Reliability": """
             first_byte_timeout max_connections max_pending max_requests max_retries replay_bytes
             retry_evidence""",
@@ -70,3 +69,8 @@ STANDALONE_ONLY: Mapping[str, frozenset[str]] = {
     }.items()
 }
 """By class, keys that an Envoy in front does not honour."""
+
+STANDALONE_ONLY_VALUES: Mapping[str, frozenset[str]] = {
+    "Algorithm.type": frozenset({"confidence", "fusion", "graph", "ratings", "remom", "workflows"}),
+}
+"""By field, words that an Envoy in front does not honour."""

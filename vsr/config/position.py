@@ -49,6 +49,15 @@ class LineIndex:
             value = _child(value, key)
         return line
 
+    def under(self, path: Path) -> "LineIndex":
+        """Return the lines of a document that has this one at `path`, and nothing else."""
+        root, marks = self.root, dict(self.marks)
+        for key in reversed(path):
+            outer: Value = {str(key): root}
+            marks[id(outer)] = {key: self.first}
+            root = outer
+        return LineIndex(root, marks, self.first)
+
     def value(self, path: Path) -> Value:
         """Return the value at `path`; None where there is none."""
         value = self.root

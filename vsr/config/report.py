@@ -26,6 +26,20 @@ class Report:
     _broken: set[Path] = attrs.field(factory=set, init=False)
     _above_broken: set[Path] = attrs.field(factory=set, init=False)
     _lists_with_unknown_names: set[Path] = attrs.field(factory=set, init=False)
+    _parts: dict[Path, str] = attrs.field(factory=dict, init=False)
+    """File of each part of the document that has its own, by path."""
+
+    def mount(self, path: Path, file: str) -> None:
+        """Take note that what stands at `path` was read from a file of its own."""
+        self._parts[path] = file
+
+    def origin(self, path: Path) -> tuple[str, Path]:
+        """Return the file that `path` was written in, and the path within that file."""
+        for length in range(len(path), 0, -1) if self._parts else ():
+            file = self._parts.get(path[:length])
+            if file is not None:
+                return file, path[length:]
+        return self.file, path
 
     def add(self, path: Path, what: str, why: str = "", mend: str = "", *, line: int = 0) -> None:
         """Note one problem, unless a broken value at, above or below `path` explains it."""
@@ -65,12 +79,12 @@ class Report:
         return repr(value.authored if isinstance(value, Expanded) else value)
 
     def problems(self) -> tuple[Problem, ...]:
-        """Return every problem, in document order."""
-        return tuple(sorted(self._problems, key=lambda problem: problem.line))
+        """Return every problem, in document order, then those of each further file."""
+        return tuple(sorted(self._problems, key=self._order))
 
     def warnings(self) -> tuple[Problem, ...]:
         """Return every warning, in document order."""
-        return tuple(sorted(self._warnings, key=lambda problem: problem.line))
+        return tuple(sorted(self._warnings, key=self._order))
 
     def has_problems(self) -> bool:
         """Return whether the document must be refused."""
@@ -80,13 +94,17 @@ class Report:
         """Return the error that refuses the document, with every problem."""
         return ConfigRejected(self.problems())
 
+    def _order(self, problem: Problem) -> tuple[bool, str, int]:
+        return problem.file != self.file, problem.file, problem.line
+
     def _problem(self, path: Path, words: tuple[str, str, str], line: int) -> Problem:
         what, why, mend = words
+        file, inner = self.origin(path)
         return Problem(
-            path=dotted(path),
+            path=dotted(inner),
             what=what,
             why=why,
             mend=mend,
-            file=self.file,
+            file=file,
             line=line or self.lines.line(path),
         )

@@ -1,7 +1,7 @@
 """Whether this version can serve a valid document, in a mode: what it would have to ignore."""
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import cast
 
@@ -13,8 +13,14 @@ from vsr.config.compile.tracing import span_exporter_of, tracing_of
 from vsr.config.document.decision_plugin import DecisionPlugin
 from vsr.config.document.kinds import key_of
 from vsr.config.document.root import Document
-from vsr.config.document.routing import RecipeRouting, Routing
-from vsr.config.not_served import NOT_SERVED_KEYS, NOT_SERVED_VALUES, STANDALONE_ONLY
+from vsr.config.document.routing import Routing
+from vsr.config.names import recipe_routings
+from vsr.config.not_served import (
+    NOT_SERVED_KEYS,
+    NOT_SERVED_VALUES,
+    STANDALONE_ONLY,
+    STANDALONE_ONLY_VALUES,
+)
 from vsr.config.position import Path, Value
 from vsr.config.providers import RESPONSES
 from vsr.config.report import Report
@@ -46,7 +52,7 @@ def check_serving(
         plan = _plan_of(type(owner))
         for key in filter(plan.is_watched, written):
             place = (*path, key)
-            if gateway is Gateway.EXTPROC and key in plan.standalone_only:
+            if gateway is Gateway.EXTPROC and plan.is_standalone_only(owner, key):
                 what = "is honored only in standalone mode"
                 report.add(place, what, mend="serve with --gateway standalone or remove it")
             _check_key(owner, key, plan, place, report)
@@ -70,10 +76,20 @@ class _Plan:
     standalone_only: frozenset[str]
     words: Mapping[str, frozenset[str]]
     """By key."""
+    standalone_words: Mapping[str, frozenset[str]]
+    """By key."""
+
+    def is_standalone_only(self, owner: attrs.AttrsInstance, key: str) -> bool:
+        """Return whether a key, or the word that `owner` has for it, needs standalone mode."""
+        words = self.standalone_words.get(key, ())
+        return key in self.standalone_only or (
+            bool(words) and str(getattr(owner, self.fields[key].name)) in words
+        )
 
     def is_watched(self, key: str) -> bool:
         """Return whether some table has the key."""
-        return key in self.keys or key in self.words or key in self.standalone_only
+        tables = self.keys, self.words, self.standalone_only, self.standalone_words
+        return any(key in table for table in tables)
 
 
 @functools.cache
@@ -81,13 +97,19 @@ def _plan_of(cls: type[attrs.AttrsInstance]) -> _Plan:
     # The top-level profile is a profile like any other.
     name = "RecipeRouting" if cls is Routing else cls.__name__
     fields = {key_of(field.name): field for field in attrs.fields(cls)}
-    words = {key: NOT_SERVED_VALUES.get(f"{name}.{key}") for key in fields}
     return _Plan(
         fields=fields,
         keys=NOT_SERVED_KEYS.get(name, frozenset()),
         standalone_only=STANDALONE_ONLY.get(name, frozenset()),
-        words={key: each for key, each in words.items() if each is not None},
+        words=_words_of(name, fields, NOT_SERVED_VALUES),
+        standalone_words=_words_of(name, fields, STANDALONE_ONLY_VALUES),
     )
+
+
+def _words_of(
+    cls: str, keys: Iterable[str], table: Mapping[str, frozenset[str]]
+) -> Mapping[str, frozenset[str]]:
+    return {key: table[f"{cls}.{key}"] for key in keys if f"{cls}.{key}" in table}
 
 
 def _written_objects(
@@ -190,11 +212,7 @@ def _check_references(document: Document, report: Report) -> None:
     names: list[tuple[Path, str]] = []
     if document.providers.defaults.model is not None:
         names.append((("providers", "defaults", "model"), document.providers.defaults.model))
-    profiles: list[tuple[Path, RecipeRouting]] = [(("routing",), document.routing)]
-    profiles += [
-        (("recipes", at, "routing"), each.routing) for at, each in enumerate(document.recipes)
-    ]
-    for path, routing in profiles:
+    for path, routing in recipe_routings(document):
         for at, decision in enumerate(routing.decisions):
             place = (*path, "decisions", at, "modelRefs")
             names += [((*place, i, "model"), ref.model) for i, ref in enumerate(decision.modelRefs)]

@@ -7,15 +7,25 @@ from pathlib import Path
 
 import attrs
 
+from vsr.config.compile.clusters import compile_clusters
+from vsr.config.compile.graphs import compile_graphs, graph_source
+from vsr.config.compile.programs import compile_programs
 from vsr.config.compile.snapshot import compile_snapshot
+from vsr.config.document.graphs import Graph
 from vsr.config.document.root import Document
 from vsr.config.files import DocumentFiles
+from vsr.config.graph_files import include_graphs
 from vsr.config.load import MAX_DOCUMENT_BYTES, Loaded, load
 from vsr.config.report import Report
 from vsr.config.serving import Gateway, check_serving
-from vsr.config.structure import structure
+from vsr.config.structure import read_class, structure
 from vsr.config.validate.document import validate
+from vsr.config.validate.graphs import check_graphs
+from vsr.config.validate.models import Models
 from vsr.errors import Problem
+from vsr.resources.cluster import Cluster
+from vsr.resources.graph import GraphSource
+from vsr.resources.program import Program
 from vsr.resources.snapshot import Snapshot
 
 
@@ -26,6 +36,25 @@ class ValidDocument:
     loaded: Loaded
     document: Document
     warnings: tuple[Problem, ...] = ()
+    report: Report | None = attrs.field(default=None, repr=False, eq=False)
+    """Knows what was written, and where."""
+
+
+@attrs.frozen
+class Recipes:
+    """What the graphs of a valid document are compiled from, whether it is served or not."""
+
+    programs: tuple[Program, ...]
+    clusters: tuple[Cluster, ...] = ()
+    """None where the document is not served: what they need may be missing here."""
+
+    @property
+    def has_graphs(self) -> bool:
+        """Return whether there is a graph, or a decision that one answers for."""
+        return any(
+            program.graphs or any(each.algorithm.graph for each in program.decisions)
+            for program in self.programs
+        )
 
 
 @attrs.frozen
@@ -91,6 +120,7 @@ def _check(data: bytes, environ: Mapping[str, str], report: Report, gateway: Gat
         sha256=valid.loaded.sha256,
         environ=environ,
         files=report.files.contents,
+        graphs=compile_graphs(valid.document, report),
     )
     return Checked(valid.loaded, valid.document, report.warnings(), snapshot=snapshot)
 
@@ -116,6 +146,47 @@ def read_bytes(data: bytes, environ: Mapping[str, str], report: Report) -> Valid
     if report.has_problems():
         raise report.rejection()
     return attrs.evolve(valid, warnings=report.warnings())
+
+
+def read_graph(name: str, data: bytes, environ: Mapping[str, str], *, file: str) -> GraphSource:
+    """Return a graph that stands in a file and in no document: models may have any names in it.
+
+    Args:
+        name: of the graph.
+        data: what the file holds.
+        environ: resolves references.
+        file: names it in problems.
+
+    Raises:
+        ConfigRejected: with every fault but those inside of its steps.
+    """
+    path = ("routing", "graphs", name)
+    report = Report(file)
+    report.mount(path, file)
+    loaded = load(data, environ, report, at=path)
+    if loaded is None:
+        raise report.rejection()
+    report.lines = loaded.lines.under(path)
+    graph = read_class(Graph, loaded.values, path, report)
+    check_graphs({name: graph}, path[:-1], Models({}, {}, frozenset()), report)
+    if report.has_problems():
+        raise report.rejection()
+    return graph_source(name, graph, path, report)
+
+
+def recipes_of(
+    valid: ValidDocument, environ: Mapping[str, str], *, gateway: Gateway = Gateway.STANDALONE
+) -> Recipes:
+    """Return the recipes of a valid document; their models too, if this version serves it."""
+    assert valid.report is not None  # noqa: S101  # whoever read it was faultless
+    graphs = compile_graphs(valid.document, valid.report)
+    programs = compile_programs(valid.document, graphs)
+    report = Report(valid.report.file, valid.loaded.lines, valid.report.files)
+    check_serving(valid.document, environ, report, gateway=gateway)
+    if report.has_problems():
+        return Recipes(programs)
+    files = valid.report.files.contents
+    return Recipes(programs, compile_clusters(valid.document, environ, files))
 
 
 def unserved(
@@ -151,10 +222,13 @@ def _examine(data: bytes, environ: Mapping[str, str], report: Report) -> ValidDo
     loaded = load(data, environ, report)
     if loaded is None:
         raise report.rejection()
+    # Lines first: what a file holds is told with its own.
+    report.lines = loaded.lines
+    loaded = include_graphs(loaded, environ, report)
     report.lines = loaded.lines
     document = structure(loaded.values, report)
     validate(document, report)
-    return ValidDocument(loaded, document)
+    return ValidDocument(loaded, document, report=report)
 
 
 def _read(path: Path, report: Report) -> bytes:

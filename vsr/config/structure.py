@@ -4,7 +4,17 @@ import difflib
 import functools
 import types
 from collections.abc import Mapping
-from typing import Annotated, Literal, Protocol, Union, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Literal,
+    Protocol,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import attrs
 
@@ -22,6 +32,8 @@ from vsr.config.report import Report
 from vsr.config.scalars import SCALARS, Reader, marked_reader, read_str, words_reader, wrong_type
 from vsr.config.secret_files import read_secrets
 
+_Class = TypeVar("_Class")
+
 
 class _Build(Protocol):
     """A class of the document."""
@@ -32,6 +44,12 @@ class _Build(Protocol):
 def structure(values: Value, report: Report) -> Document:
     """Return the document of `values`; what `report` calls broken stands as a neutral value."""
     return cast("Document", _reader_of(Document)(values, (), report))
+
+
+def read_class(cls: type[_Class], value: Value, path: Path, report: Report) -> _Class:
+    """Return an object of a class of the document, from a value that stands where any may."""
+    kind: object = cls
+    return cast("_Class", _reader_of(kind)(value, path, report))
 
 
 @functools.cache

@@ -173,11 +173,21 @@ class Cluster:
     loras: tuple[str, ...] = ()
     """Adapters that the model card declares; a call may ask for one in place of the model."""
     reasoning: ReasoningFamily | None = None
+    reasoning_family: str | None = attrs.field(default=None, eq=False)
+    """Name of `reasoning`, if it is a built-in family."""
     reasoning_transport: ReasoningTransport = ReasoningTransport.CHAT_TEMPLATE_KWARGS
     pricing: Pricing | None = None
     user_keys: UserKeys | None = None
     """None: users have none for it, and a call needs no more than `credential`."""
     context_window_tokens: int | None = None
     max_output_tokens: int | None = None
+    # What does not change how it is called is no part of what it is: its state goes on.
+    param_size: str | None = attrs.field(default=None, eq=False)
+    """As its card writes it, like `7b`."""
+    quality_score: float | None = attrs.field(default=None, eq=False)
+    """What its operator thinks of it, from 0 to 1."""
+    is_described: bool = attrs.field(default=True, eq=False)
+    """Whether it has a card, a price or a score; of another one nothing is known but how to call
+    it."""
     profiles: tuple[Profile, ...] = ()
     """The ways in which its endpoints are called; empty if all are called alike."""

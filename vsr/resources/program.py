@@ -4,6 +4,7 @@ from enum import StrEnum
 
 import attrs
 
+from vsr.resources.graph import GraphCall, GraphSource
 from vsr.resources.plugin import Plugin
 from vsr.resources.reasoning import ReasoningMode
 from vsr.resources.reliability import CallOverride, FallbackPolicy
@@ -93,18 +94,27 @@ class ModelRef:
     lora_name: str | None = None
     """Adapter of the model that is asked for in its place."""
     use_reasoning: bool = False
+    says_reasoning: bool = False
+    """Whether the document says anything of `use_reasoning`, itself or by a mode."""
     reasoning_mode: ReasoningMode | None = None
     """None follows `use_reasoning`."""
     reasoning_effort: str | None = None
     """None takes the default of the settings, then that of the family."""
     reasoning_description: str | None = None
 
+    @property
+    def called_name(self) -> str:
+        """Return the name that is asked for: the adapter's if there is one."""
+        return self.lora_name or self.model
+
 
 @attrs.frozen
 class Algorithm:
-    """How one of a decision's candidates is chosen."""
+    """How one of a decision's candidates is chosen, or how several of them answer together."""
 
     type: str = "static"
+    graph: GraphCall | None = None
+    """What answers; None: one of the candidates, whatever the type."""
 
 
 @attrs.frozen
@@ -136,3 +146,4 @@ class Program:
     decisions: tuple[Decision, ...] = ()
     calls: CallOverride | None = None
     """What it changes of its models' calls, its decisions' own changes not yet applied."""
+    graphs: tuple[GraphSource, ...] = ()

@@ -3,7 +3,9 @@
 import attrs
 
 from vsr.resources.cluster import Cluster
+from vsr.resources.egress import Egress
 from vsr.resources.listener import Listener
+from vsr.resources.looper import LooperSettings
 from vsr.resources.program import Program
 from vsr.resources.route import Route
 from vsr.resources.tracing import Tracing
@@ -23,6 +25,9 @@ class Settings:
     """Request headers that may hold users' provider keys; they never travel on."""
     may_skip_processing: bool = False
     """Whether a client's header may take its request past the Router's work."""
+    looper: LooperSettings = attrs.field(factory=LooperSettings)
+    egress: Egress | None = None
+    """Which addresses services that are no models may be at; None: any."""
 
 
 @attrs.frozen
@@ -33,7 +38,7 @@ class Snapshot:
     """
 
     hash: str
-    """SHA-256 of the document's bytes, lower-case hex."""
+    """SHA-256 of the document's bytes, lower-case hex; graphs in files of their own count."""
     listeners: tuple[Listener, ...] = ()
     clusters: tuple[Cluster, ...] = ()
     programs: tuple[Program, ...] = ()

@@ -21,6 +21,7 @@ from vsr.config.document.providers import Pricing as AuthoredPricing
 from vsr.config.document.providers import ProviderModel
 from vsr.config.document.root import Document
 from vsr.config.egress import egress_of
+from vsr.config.names import OPERATOR_RATING
 from vsr.config.quantities import parse_duration_s
 from vsr.config.reasoning import family_of
 from vsr.resources.cluster import Cluster, Endpoint, HttpVersion, Pricing, Profile
@@ -33,12 +34,27 @@ def compile_clusters(
 ) -> tuple[Cluster, ...]:
     """Return a cluster for every model that has backends, in authored order."""
     cards = {card.name: card for card in document.routing.modelCards}
-    shared = _Shared(credential_chain(document), environ, files, egress_of(document))
+    shared = _Shared(
+        credential_chain(document), environ, files, egress_of(document), quality_scores(document)
+    )
     return tuple(
-        _cluster(model, cards.get(model.name, ModelCard()), shared)
+        _cluster(model, cards.get(model.name), shared)
         for model in document.providers.models
         if model.backend_refs
     )
+
+
+def quality_scores(document: Document) -> Mapping[str, float]:
+    """Return the score that its operator gave each model, from 0 to 1; the last record counts.
+
+    Source: the reference's migration, which makes such records of the older `quality_score`.
+    """
+    records = () if document.evaluation is None else document.evaluation.records
+    return {
+        record.model: record.metrics["score"]
+        for record in records
+        if record.benchmark == OPERATOR_RATING and 0 <= record.metrics.get("score", -1) <= 1
+    }
 
 
 @attrs.frozen
@@ -49,9 +65,13 @@ class _Shared:
     environ: Mapping[str, str]
     files: Mapping[str, bytes]
     egress: Egress | None
+    scores: Mapping[str, float]
+    """By model, what its operator thinks of it."""
 
 
-def _cluster(model: ProviderModel, card: ModelCard, shared: _Shared) -> Cluster:
+def _cluster(model: ProviderModel, known: ModelCard | None, shared: _Shared) -> Cluster:
+    card = known or ModelCard()
+    score = shared.scores.get(model.name)
     backends = compile_backends(model, shared.chain, shared.environ)
     profiles = tuple(dict.fromkeys(backend.profile for backend in backends))
     first = profiles[0]
@@ -72,9 +92,13 @@ def _cluster(model: ProviderModel, card: ModelCard, shared: _Shared) -> Cluster:
         external_names=_external_names(model),
         loras=tuple(lora.name for lora in card.loras),
         reasoning=family_of(model.reasoning),
+        reasoning_family=None if model.reasoning is None else model.reasoning.family,
         pricing=_pricing(model.pricing),
         context_window_tokens=card.context_window_size,
         max_output_tokens=card.max_output_tokens,
+        param_size=card.param_size,
+        quality_score=score,
+        is_described=not (known is None and model.pricing is None and score is None),
         profiles=profiles if len(profiles) > 1 else (),
     )
     return called_as(cluster, first)

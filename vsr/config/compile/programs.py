@@ -1,16 +1,25 @@
 """Programs: each recipe with its signals, decisions and rules."""
 
+from collections.abc import Mapping
+
+import attrs
+
 from vsr.config.compile.fallback import fallback_policy
+from vsr.config.compile.graphs import CompiledGraphs, call_budget
+from vsr.config.compile.loopers import LOOPERS, looper_call
 from vsr.config.compile.plugins import compile_plugins
 from vsr.config.compile.reliability import optional_override
 from vsr.config.document import decisions as authored
 from vsr.config.document.fallback import FallbackPolicy
+from vsr.config.document.integrations import LooperConfig
 from vsr.config.document.root import Document
 from vsr.config.document.routing import RecipeRouting
 from vsr.config.document.rules import RuleNode
 from vsr.config.document.signals_heuristic import ContextRule, KeywordRule
-from vsr.config.names import DEFAULT_RECIPE, is_regex_method
+from vsr.config.names import DEFAULT_RECIPE, is_regex_method, recipe_routings
+from vsr.config.position import Path
 from vsr.config.quantities import parse_token_count
+from vsr.resources.graph import GraphCall, Written
 from vsr.resources.program import (
     Algorithm,
     And,
@@ -31,35 +40,57 @@ from vsr.resources.reasoning import ReasoningMode
 from vsr.resources.reliability import FallbackPolicy as Fallback
 
 
-def compile_programs(document: Document) -> tuple[Program, ...]:
+def compile_programs(document: Document, graphs: CompiledGraphs) -> tuple[Program, ...]:
     """Return a program for every recipe, the default one first.
 
     A recipe inherits the strategy and nothing else: its signals and decisions are its own. An
     authored recipe named `default` is the default one; the top-level block is then empty.
     """
-    recipes = {recipe.name.strip(): recipe.routing for recipe in document.recipes}
-    profiles = {DEFAULT_RECIPE: document.routing, **recipes}
+    names = (DEFAULT_RECIPE, *(recipe.name.strip() for recipe in document.recipes))
+    profiles = dict(zip(names, recipe_routings(document), strict=True))
     last = document.routing.strategy or document.global_.router.strategy or Strategy.PRIORITY
-    outer = document.global_.router.fallback
+    shared = _Shared(
+        Strategy(last),
+        document.global_.router.fallback,
+        document.global_.integrations.looper or LooperConfig(),
+        graphs,
+    )
     return tuple(
-        _program(name, routing, Strategy(routing.strategy or last), outer)
-        for name, routing in profiles.items()
+        _program(name, routing, path, shared) for name, (path, routing) in profiles.items()
     )
 
 
-def _program(
-    name: str, routing: RecipeRouting, strategy: Strategy, outer: FallbackPolicy | None
-) -> Program:
+@attrs.frozen
+class _Shared:
+    """What all recipes are compiled with."""
+
+    strategy: Strategy
+    """Of recipes that name none."""
+    fallback: FallbackPolicy | None
+    looper: LooperConfig
+    graphs: CompiledGraphs
+
+
+def _program(name: str, routing: RecipeRouting, path: Path, shared: _Shared) -> Program:
     return Program(
         name=name,
-        strategy=strategy,
+        strategy=Strategy(routing.strategy or shared.strategy),
         keywords=tuple(_keyword(rule) for rule in routing.signals.keywords),
         contexts=tuple(_context(rule) for rule in routing.signals.context),
         decisions=tuple(
-            _decision(decision, fallback_policy(outer, routing.fallback, decision.fallback))
-            for decision in routing.decisions
+            _decision(
+                decision,
+                fallback_policy(shared.fallback, routing.fallback, decision.fallback),
+                shared.looper,
+                _Given(
+                    shared.graphs.params.get((*path, "decisions", at), {}),
+                    shared.graphs.written.get((*path, "decisions", at), Written()),
+                ),
+            )
+            for at, decision in enumerate(routing.decisions)
         ),
         calls=optional_override(routing.reliability),
+        graphs=shared.graphs.sources.get(path, ()),
     )
 
 
@@ -82,19 +113,48 @@ def _context(rule: ContextRule) -> ContextSignal:
     )
 
 
-def _decision(decision: authored.Decision, fallback: Fallback) -> Decision:
-    algorithm = decision.algorithm
+@attrs.frozen
+class _Given:
+    """What a decision gives its graph, and where it says so."""
+
+    params: Mapping[str, object]
+    written: Written
+
+
+def _decision(
+    decision: authored.Decision, fallback: Fallback, looper: LooperConfig, given: _Given
+) -> Decision:
+    refs = tuple(_model_ref(ref) for ref in decision.modelRefs)
     return Decision(
         name=decision.name,
         rules=_rule(decision.rules),
         priority=decision.priority,
         tier=decision.tier,
-        model_refs=tuple(_model_ref(ref) for ref in decision.modelRefs),
-        algorithm=Algorithm() if algorithm is None else Algorithm(type=algorithm.type),
+        model_refs=refs,
+        algorithm=_algorithm(decision, refs, looper, given),
         plugins=compile_plugins(decision.plugins),
         calls=optional_override(decision.reliability),
         fallback=fallback,
     )
+
+
+def _algorithm(
+    decision: authored.Decision,
+    refs: tuple[ModelRef, ...],
+    looper: LooperConfig,
+    given: _Given,
+) -> Algorithm:
+    algorithm = decision.algorithm
+    if algorithm is None:
+        return Algorithm()
+    call = None
+    if algorithm.type in LOOPERS:
+        call = looper_call(decision, refs, looper)
+        call = None if call is None else attrs.evolve(call, written=given.written)
+    elif algorithm.type == "graph":
+        name = (algorithm.graph or "").strip()
+        call = GraphCall(name, given.params, call_budget(algorithm.budget), given.written)
+    return Algorithm(algorithm.type, call)
 
 
 def _model_ref(ref: authored.ModelRef) -> ModelRef:
@@ -107,6 +167,7 @@ def _model_ref(ref: authored.ModelRef) -> ModelRef:
         weight=ref.weight,
         lora_name=ref.lora_name,
         use_reasoning=uses,
+        says_reasoning=ref.use_reasoning is not None or mode is not None,
         reasoning_mode=mode,
         reasoning_effort=(ref.reasoning_effort or "").strip() or None,
         reasoning_description=ref.reasoning_description,

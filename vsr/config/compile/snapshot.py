@@ -5,13 +5,23 @@ from ipaddress import ip_network
 
 from vsr.config.compile.clusters import compile_clusters
 from vsr.config.compile.credentials import credential_chain
+from vsr.config.compile.graphs import NO_GRAPHS, CompiledGraphs
+from vsr.config.compile.loopers import looper_settings
 from vsr.config.compile.programs import compile_programs
 from vsr.config.compile.reliability import optional_override
 from vsr.config.compile.tracing import compile_tracing
 from vsr.config.document import listeners as authored
+from vsr.config.document.integrations import LooperConfig
 from vsr.config.document.root import Document
 from vsr.config.document.services import AuthzConfig
-from vsr.config.names import DEFAULT_RECIPE, PUBLISHED_AUTO_NAME, auto_names, looper_names
+from vsr.config.egress import egress_of
+from vsr.config.names import (
+    DEFAULT_RECIPE,
+    PUBLISHED_AUTO_NAME,
+    auto_names,
+    default_routing,
+    looper_names,
+)
 from vsr.config.networks import unmapped
 from vsr.config.quantities import parse_duration_s
 from vsr.resources.listener import Identity, Listener, ListenerTls
@@ -27,6 +37,7 @@ def compile_snapshot(
     sha256: str,
     environ: Mapping[str, str],
     files: Mapping[str, bytes],
+    graphs: CompiledGraphs = NO_GRAPHS,
 ) -> Snapshot:
     """Return the resources of `document`, which was found valid and served.
 
@@ -35,6 +46,7 @@ def compile_snapshot(
         sha256: of its bytes.
         environ: must hold every variable that an `api_key_env` names.
         files: what every file holds that a `tls` of a backend names, by the path it writes.
+        graphs: of all recipes.
     """
     listeners = DEFAULT_LISTENERS if document.listeners is None else document.listeners
     router = document.global_.router
@@ -44,7 +56,7 @@ def compile_snapshot(
         hash=sha256,
         listeners=tuple(_listener(each, identity_headers) for each in listeners),
         clusters=compile_clusters(document, environ, files),
-        programs=compile_programs(document),
+        programs=compile_programs(document, graphs),
         routes=tuple(_routes(document)),
         settings=Settings(
             default_model=defaults.model,
@@ -52,6 +64,8 @@ def compile_snapshot(
             default_reasoning_effort=(defaults.reasoning_effort or "").strip() or None,
             key_headers=credential_chain(document).header_names,
             may_skip_processing=router.skip_processing.enabled,
+            looper=looper_settings(document.global_.integrations.looper or LooperConfig()),
+            egress=egress_of(document),
         ),
         tracing=compile_tracing(document),
     )
@@ -71,8 +85,29 @@ def _routes(document: Document) -> Iterator[Route]:
         for name in dict.fromkeys(each.strip() for each in entrypoint.model_names):
             description = descriptions.get(recipe, "")
             yield Route(name, recipe, description, is_builtin=False, calls=calls)
-    for name, algorithm in looper_names(document.global_.integrations).items():
-        yield Route(name, DEFAULT_RECIPE, algorithm=algorithm)
+    yield from _looper_routes(document)
+
+
+def _looper_routes(document: Document) -> Iterator[Route]:
+    """Yield the names that run only an algorithm's decisions.
+
+    An algorithm without any decision has none, unless its names were written: then who asks for
+    one is told that no decision fits. Source: the reference, of what is listed too.
+    """
+    integrations = document.global_.integrations
+    looper = integrations.looper or LooperConfig()
+    blocks = {"remom": looper.remom, "fusion": looper.fusion, "workflows": looper.flow}
+    used = {
+        each.algorithm.type
+        for each in default_routing(document).decisions
+        if each.algorithm is not None
+    }
+    for name, algorithm in looper_names(integrations).items():
+        block = blocks[algorithm]
+        is_written = block is not None and bool(block.model_names)
+        if algorithm in used or is_written:
+            is_listed = algorithm in used or algorithm == "fusion"
+            yield Route(name, DEFAULT_RECIPE, is_listed=is_listed, algorithm=algorithm)
 
 
 def _identity_headers(document: Document) -> frozenset[bytes]:

@@ -1,18 +1,21 @@
-"""The blocks of algorithms that ask several models. Defaults are the reference's."""
+"""The blocks of algorithms that ask several models. Defaults are the reference's.
+
+Where nothing stands for the default here, it depends on other fields: see `compile.loopers`.
+"""
 
 from typing import Literal
 
 import attrs
 
-from vsr.config.document.kinds import Count, Fraction, Positive
+from vsr.config.document.kinds import Count, Fraction, NotNegative, Positive
 
 
 @attrs.frozen(repr=False, unsafe_hash=False)
 class HybridWeightsConfig:
     """`confidence.hybrid_weights`; together 1."""
 
-    logprob_weight: float = 0.5
-    margin_weight: float = 0.5
+    logprob_weight: Fraction = 0.5
+    margin_weight: Fraction = 0.5
 
 
 @attrs.frozen(repr=False, unsafe_hash=False)
@@ -47,10 +50,10 @@ class ReMoMAlgorithmConfig:
 
     breadth_schedule: tuple[Positive, ...] = ()
     model_distribution: Literal["weighted", "equal", "round_robin", "first_only"] | None = None
-    temperature: float = 1.0
+    temperature: NotNegative = 0.0
     include_reasoning: bool = False
     compaction_strategy: Literal["full", "last_n_tokens"] | None = None
-    compaction_tokens: int = 1000
+    compaction_tokens: Count = 1000
     synthesis_template: str | None = None
     synthesis_model: str | None = None
     max_concurrent: Count | None = None
@@ -58,8 +61,8 @@ class ReMoMAlgorithmConfig:
     round_timeout_seconds: Count | None = None
     min_successful_responses: Count | None = None
     on_error: Literal["skip", "fail"] | None = None
-    shuffle_seed: int = 42
-    include_intermediate_responses: bool = True
+    shuffle_seed: int = 0
+    include_intermediate_responses: bool = False
     max_responses_per_round: Count | None = None
 
 
@@ -68,7 +71,7 @@ class FusionModelOverride:
     """`fusion.analysis_overrides[]`."""
 
     model: str = ""
-    temperature: float | None = None
+    temperature: NotNegative | None = None
     max_completion_tokens: Count | None = None
 
 
@@ -81,7 +84,7 @@ class FusionGroundingConfig:
     policy: Literal["weight", "annotate", "filter"] | None = None
     min_score: Fraction | None = None
     min_keep: Count | None = None
-    nli_contradiction_penalty: float | None = None
+    nli_contradiction_penalty: NotNegative | None = None
     on_error: str | None = None
 
 
@@ -97,7 +100,7 @@ class FusionAlgorithmConfig:
     max_completion_tokens: Count | None = None
     round_timeout_seconds: Count | None = None
     min_successful_responses: Count | None = None
-    temperature: float | None = None
+    temperature: NotNegative | None = None
     include_analysis: bool | None = None
     on_error: Literal["skip", "fail"] | None = None
     quorum_failure_policy: Literal["fail", "fallback"] | None = None
@@ -116,7 +119,7 @@ class WorkflowRoleConfig:
     name: str = ""
     models: tuple[str, ...] = ()
     prompt: str | None = None
-    access_list: tuple[str, ...] = ()
+    access_list: tuple[str, ...] | None = None
 
 
 @attrs.frozen(repr=False, unsafe_hash=False)
@@ -149,6 +152,6 @@ class WorkflowsAlgorithmConfig:
     max_completion_tokens: Count | None = None
     round_timeout_seconds: Count | None = None
     min_successful_responses: Count | None = None
-    temperature: float | None = None
+    temperature: NotNegative | None = None
     include_intermediate_responses: bool | None = None
     on_error: str = "fail"

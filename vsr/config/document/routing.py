@@ -8,6 +8,7 @@ import attrs
 from vsr.config.document.bindings import ModelBinding
 from vsr.config.document.decisions import Decision, DecisionReliability
 from vsr.config.document.fallback import FallbackPolicy
+from vsr.config.document.graphs import Graph
 from vsr.config.document.model_cards import ModelCard
 from vsr.config.document.projections import Projections
 from vsr.config.document.signals import Signals
@@ -44,7 +45,7 @@ class RecipeRouting:
     strategy: Literal["priority", "confidence"] | None = None
     reliability: DecisionReliability | None = None
     fallback: FallbackPolicy | None = None
-    graphs: Mapping[str, object] = attrs.field(factory=dict)
+    graphs: Mapping[str, Graph] = attrs.field(factory=dict)
 
 
 @attrs.frozen(repr=False, unsafe_hash=False)

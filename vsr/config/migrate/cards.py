@@ -5,10 +5,8 @@ from ruamel.yaml.comments import CommentedMap
 from vsr.config.migrate.draft import Draft, Place
 from vsr.config.migrate.models import models
 from vsr.config.migrate.round_trip import is_empty, is_number
+from vsr.config.names import OPERATOR_RATING
 from vsr.config.position import dotted
-
-OPERATOR_RATING = "vllm-sr/operator-rating@1.0.0"
-"""Benchmark of a score that an operator gave. Source: the 0.4.0 migration's own records."""
 
 
 def migrate_cards(draft: Draft) -> None:

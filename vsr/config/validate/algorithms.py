@@ -13,7 +13,8 @@ from vsr.config.document.decisions import Decision
 from vsr.config.position import Path
 from vsr.config.report import Report
 from vsr.config.validate.declared import Declared
-from vsr.config.validate.loopers import check_looper
+from vsr.config.validate.graphs import check_params, is_built_in
+from vsr.config.validate.loopers import LOOPERS, check_looper
 from vsr.config.validate.models import Models, check_model_name
 
 BLOCKS = (
@@ -29,10 +30,8 @@ BLOCKS = (
     "multi_factor",
     "prompt",
 )
-LOOPERS = frozenset({"confidence", "ratings", "remom", "fusion", "workflows"})
 _WITH_BUDGET = LOOPERS | {"graph"}
 _FEWEST_PROMPTED = 2
-_BUILT_IN = "builtin/"
 
 
 def check_algorithm(
@@ -48,9 +47,9 @@ def check_algorithm(
     _check_on_error(algorithm, (*path, "on_error"), report)
     if algorithm.budget is not None:
         _check_budget(algorithm.budget, algorithm.type, (*path, "budget"), report)
-    _check_graph(algorithm, declared, path, report)
+    _check_graph(algorithm, declared, path, models, report)
     if algorithm.type in LOOPERS:
-        check_looper(algorithm, refs, path, models, report)
+        check_looper(decision, algorithm, path, models, report)
     elif algorithm.type == "latency_aware":
         _check_latency(algorithm.latency_aware, (*path, "latency_aware"), report)
     elif algorithm.type == "prompt":
@@ -96,12 +95,18 @@ def _check_budget(budget: AlgorithmBudget, kind: str, path: Path, report: Report
             report.add((*path, key), "is above max_total_tokens", mend="lower it")
 
 
-def _check_graph(algorithm: Algorithm, declared: Declared, path: Path, report: Report) -> None:
+def _check_graph(
+    algorithm: Algorithm, declared: Declared, path: Path, models: Models, report: Report
+) -> None:
     is_graph = algorithm.type == "graph"
     name = (algorithm.graph or "").strip()
     if is_graph and not name:
         report.add((*path, "graph"), "is missing", "it says which graph runs", "name one")
-    elif is_graph and name not in declared.graphs and not name.startswith(_BUILT_IN):
+    elif is_graph and name in declared.graphs:
+        if not report.is_broken((*declared.path, "graphs", name)):
+            graph = declared.graphs[name]
+            check_params(graph, algorithm.params, (*path, "params"), models, report)
+    elif is_graph and not is_built_in(name):
         place = (*path, "graph")
         what = f"{report.quote(place)} is not one of this recipe's graphs"
         report.add(place, what, mend="declare it under graphs or name a built-in one")

@@ -72,7 +72,7 @@ def _check_backend(ref: BackendRef, protocol: str, path: Path, report: Report) -
     if ref.chat_path is not None and not is_chat_path(ref.chat_path):
         why = "it takes a path that begins with / and holds visible ASCII only"
         report.add((*path, "chat_path"), "is not a path", why)
-    _check_extra_headers(ref.extra_headers, (*path, "extra_headers"), report)
+    check_extra_headers(ref.extra_headers, (*path, "extra_headers"), report)
 
 
 def _check_health_path(model: ProviderModel, health_path: str, path: Path, report: Report) -> None:
@@ -119,7 +119,8 @@ def check_key(key: str, path: Path, report: Report) -> None:
         report.add(path, "a header line can't carry this credential", why)
 
 
-def _check_extra_headers(headers: Mapping[str, str], path: Path, report: Report) -> None:
+def check_extra_headers(headers: Mapping[str, str], path: Path, report: Report) -> None:
+    """Each is a header line that may be set on a call, and is given once."""
     seen: set[str] = set()
     for name, value in headers.items():
         place = (*path, name)

@@ -3,27 +3,27 @@
 import json
 from collections.abc import Mapping
 
-from vsr.config.checks import check_names, suggestion
+from vsr.config.checks import check_names
 from vsr.config.document.decisions import (
     CandidateIterationConfig,
     Decision,
     DecisionAdaptationsConfig,
     EmitDirective,
-    ModelRef,
 )
 from vsr.config.position import Path
 from vsr.config.report import Report
 from vsr.config.validate.algorithms import check_algorithm
+from vsr.config.validate.candidates import check_model_ref
 from vsr.config.validate.declared import Declared
-from vsr.config.validate.models import CARDS, Models, check_model_name
+from vsr.config.validate.models import Models, check_model_name
 from vsr.config.validate.output_contracts import check_output_contract
 from vsr.config.validate.plugins import check_plugins
-from vsr.config.validate.reasoning import check_candidate
 from vsr.config.validate.rules import check_rules, has_leaf
 
 # Source: the canonical configuration document, "routing.decisions[]".
 _MAX_ANNOTATIONS = 32
 _MAX_ANNOTATIONS_BYTES = 4_096
+_WITH_CONTRACT = frozenset({"remom", "fusion", "workflows"})
 
 
 def check_decisions(
@@ -36,22 +36,10 @@ def check_decisions(
         path = (*root, at)
         check_rules(decision.rules, declared, (*path, "rules"), report)
         for index, ref in enumerate(decision.modelRefs):
-            _check_ref(ref, (*path, "modelRefs", index), models, report)
+            check_model_ref(ref, (*path, "modelRefs", index), models, report)
         check_algorithm(decision, declared, (*path, "algorithm"), models, report)
         check_plugins(decision.plugins, (*path, "plugins"), models, report)
         _check_consequences(decision, path, models, report)
-
-
-def _check_ref(ref: ModelRef, path: Path, models: Models, report: Report) -> None:
-    check_model_name((*path, "model"), ref.model, models, report)
-    if ref.lora_name is not None and report.is_whole(CARDS):
-        loras = models.loras_of(ref.model)
-        if ref.lora_name not in loras:
-            place = (*path, "lora_name")
-            what = f"{report.quote(place)} is not an adapter of {ref.model!r}"
-            mend = "declare it under loras of the model's card"
-            report.add(place, what, mend=suggestion(ref.lora_name, loras) if loras else mend)
-    check_candidate(ref, path, models, report)
 
 
 def _check_consequences(decision: Decision, path: Path, models: Models, report: Report) -> None:
@@ -69,6 +57,11 @@ def _check_consequences(decision: Decision, path: Path, models: Models, report: 
     if decision.output_contract_spec is not None:
         place = (*path, "output_contract_spec")
         check_output_contract(decision.output_contract_spec, place, report)
+    kind = "static" if decision.algorithm is None else decision.algorithm.type
+    for key in ("output_contract", "output_contract_spec"):
+        if getattr(decision, key) and kind not in _WITH_CONTRACT:
+            # So it is in the reference, which takes such decisions.
+            report.warn((*path, key), f"has no effect on the algorithm {kind!r}", "remove it")
     _check_annotations(decision.annotations, (*path, "annotations"), report)
 
 

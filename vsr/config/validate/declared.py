@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 
 import attrs
 
+from vsr.config.document.graphs import Graph
 from vsr.config.document.model_catalog import KnowledgeBaseConfig, ModelCatalog
 from vsr.config.document.routing import RecipeRouting
 from vsr.config.document.signals_learned import ClassifierSignalRule
@@ -51,7 +52,7 @@ class Declared:
     classifiers: Mapping[str, ClassifierSignalRule]
     calibrated: frozenset[str]
     """Classifiers whose binding brings a threshold for every label."""
-    graphs: frozenset[str]
+    graphs: Mapping[str, Graph]
     bases: Mapping[str, KnowledgeBaseConfig]
     """Authored knowledge bases, which all recipes share."""
 
@@ -89,6 +90,6 @@ def declared_by(routing: RecipeRouting, path: Path, catalog: ModelCatalog) -> De
             for role, binding in routing.model_bindings.items()
             if binding.operating_point is not None
         ),
-        graphs=frozenset(routing.graphs),
+        graphs=routing.graphs,
         bases={base.name: base for base in catalog.kbs or ()},
     )

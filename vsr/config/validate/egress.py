@@ -1,9 +1,11 @@
 """Checks of `global.router.egress`, and of the backends under it."""
 
+from vsr.config.address import parse_address
 from vsr.config.backend import resolve_backend
 from vsr.config.document.root import Document
 from vsr.config.document.router_settings import EgressPolicy
 from vsr.config.egress import egress_of, parse_rule
+from vsr.config.names import recipe_routings
 from vsr.config.position import Path
 from vsr.config.providers import PROVIDERS
 from vsr.config.report import Report
@@ -21,6 +23,7 @@ def check_egress(document: Document, report: Report) -> None:
         egress = egress_of(document)
         assert egress is not None  # noqa: S101  # there is a policy
         _check_backends(document, egress, report)
+        _check_verifiers(document, egress, report)
 
 
 def _check_entries(policy: EgressPolicy, report: Report) -> bool:
@@ -57,6 +60,25 @@ def _check_backends(document: Document, egress: Egress, report: Report) -> None:
             for key in ("base_url", "endpoint"):
                 if getattr(ref, key) is not None:
                     path = (*path, key)
-            what = "is where no connection may go"
-            why = "global.router.egress does not allow its host and port, or denies them"
-            report.add(path, what, why, "correct the address, or the lists there")
+            _report_place(path, report)
+
+
+def _check_verifiers(document: Document, egress: Egress, report: Report) -> None:
+    for root, routing in recipe_routings(document):
+        for at, decision in enumerate(routing.decisions):
+            block = None if decision.algorithm is None else decision.algorithm.confidence
+            if block is None or block.verifier_server_url is None:
+                continue
+            try:
+                address = parse_address(block.verifier_server_url, has_server_name=True)
+            except ValueError:
+                continue  # the check of algorithms tells
+            if not egress.may_allow(address.host, address.port):
+                path = (*root, "decisions", at, "algorithm", "confidence", "verifier_server_url")
+                _report_place(path, report)
+
+
+def _report_place(path: Path, report: Report) -> None:
+    what = "is where no connection may go"
+    why = "global.router.egress does not allow its host and port, or denies them"
+    report.add(path, what, why, "correct the address, or the lists there")

@@ -18,6 +18,7 @@ from vsr.config.document.services import (
 from vsr.config.position import Path
 from vsr.config.providers import PROVIDERS
 from vsr.config.report import Report
+from vsr.config.validate.backends import check_extra_headers
 from vsr.config.validate.observability import check_observability
 
 STRATEGIES = ("priority", "confidence")
@@ -125,6 +126,12 @@ def _check_integrations(integrations: Integrations, report: Report) -> None:
         for at, name in enumerate(() if block is None else block.model_names or ()):
             if not name.strip():
                 report.add((*path, key, "model_names", at), "is blank", mend="remove it")
+    check_extra_headers(looper.headers, (*path, "headers"), report)
+    state = None if looper.flow is None else looper.flow.state
+    redis = None if state is None else state.redis
+    for key in ("db", "max_retries", "pool_size"):
+        if redis is not None and (getattr(redis, key) or 0) < 0:
+            report.add((*path, "flow", "state", "redis", key), "must not be negative")
     if looper.endpoint:
         what = "has no effect: calls between models never leave the Router"
         report.warn((*path, "endpoint"), what, "remove it")

@@ -8,6 +8,7 @@ from vsr.config.checks import check_names, suggestion
 from vsr.config.document.model_cards import ModelCard
 from vsr.config.document.providers import ProviderModel
 from vsr.config.document.root import Document
+from vsr.config.names import looper_names
 from vsr.config.position import Path, dotted
 from vsr.config.report import Report
 
@@ -22,6 +23,8 @@ class Models:
     aliases: Mapping[str, ProviderModel]
     cards: Mapping[str, ModelCard]
     loras: frozenset[str]
+    loopers: Mapping[str, str] = attrs.field(factory=dict)
+    """By the model name that runs only an algorithm's decisions, the algorithm."""
 
     def referable(self) -> tuple[str, ...]:
         """Return the names that decisions may name: aliases, without any also model cards."""
@@ -42,6 +45,7 @@ def models_of(document: Document) -> Models:
         aliases={model.name: model for model in document.providers.models},
         cards=cards,
         loras=frozenset(lora.name for card in cards.values() for lora in card.loras),
+        loopers=looper_names(document.global_.integrations),
     )
 
 

@@ -11,7 +11,7 @@ _SCHEMA = "terminal_action_v1"
 
 def check_output_contract(spec: OutputContractSpec, path: Path, report: Report) -> None:
     """The blocks are those of the type, and complete."""
-    for key, what, mend in (*_by_type(spec), *_of_extract(spec)):
+    for key, what, mend in (*_by_type(spec), *_of_postprocess(spec), *_of_extract(spec)):
         report.add((*path, *key), what, mend=mend)
 
 
@@ -26,9 +26,16 @@ def _by_type(spec: OutputContractSpec) -> Iterator[tuple[Path, str, str]]:
             yield from _reference(spec)
         case None:
             pass
+
+
+def _of_postprocess(spec: OutputContractSpec) -> Iterator[tuple[Path, str, str]]:
     if spec.type is None and not spec.postprocess:
         mend = "write choice, structured_json or reference_selection"
         yield ("type",), "is missing", mend
+    for at, step in enumerate(spec.postprocess):
+        if step.type is None:
+            mend = "write dereference_selected_reference"
+            yield ("postprocess", at, "type"), "is missing", mend
     if spec.postprocess and spec.type not in {None, "reference_selection"}:
         yield ("postprocess",), "needs the type reference_selection", "remove it"
 
@@ -42,6 +49,8 @@ def _choice(spec: OutputContractSpec) -> Iterator[tuple[Path, str, str]]:
     values = () if spec.choice_set is None else spec.choice_set.values
     if not values:
         yield ("choice_set", "values"), "is missing or empty", "list the choices"
+    if not all(value.strip() for value in values):
+        yield ("choice_set", "values"), "has a blank one", "remove it"
     if len({value.casefold() for value in values}) != len(values):
         yield ("choice_set", "values"), "names one twice, case aside", "keep one of the two"
     render = spec.render

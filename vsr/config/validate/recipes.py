@@ -4,11 +4,12 @@ from vsr.config.checks import check_names, suggestion
 from vsr.config.document.model_catalog import ModelCatalog
 from vsr.config.document.root import Document, Recipe
 from vsr.config.document.routing import RecipeRouting, Routing
-from vsr.config.names import DEFAULT_RECIPE, auto_names, looper_names
+from vsr.config.names import DEFAULT_RECIPE, auto_names
 from vsr.config.position import Path
 from vsr.config.report import Report
 from vsr.config.validate.decisions import check_decisions
 from vsr.config.validate.declared import COLLECTIONS, declared_by
+from vsr.config.validate.graphs import check_graphs
 from vsr.config.validate.models import Models
 from vsr.config.validate.projections import check_projections
 from vsr.config.validate.rules import check_rules
@@ -62,6 +63,7 @@ def _check_profile(
             place = (*signals, "complexity", at, "composer")
             check_rules(rule.composer, declared, place, report)
     check_projections(routing, declared, report)
+    check_graphs(routing.graphs, (*path, "graphs"), models, report)
     check_decisions(routing.decisions, declared, models, report)
 
 
@@ -95,5 +97,5 @@ def _owners(document: Document, models: Models) -> dict[str, str]:
     loras = dict.fromkeys(models.loras, "an adapter")
     aliases = dict.fromkeys(models.aliases, "a model of providers.models")
     automatic = dict.fromkeys(auto_names(document.global_.router), "an automatic name")
-    loopers = dict.fromkeys(looper_names(document.global_.integrations), "the name of an algorithm")
+    loopers = dict.fromkeys(models.loopers, "the name of an algorithm")
     return {**cards, **loras, **aliases, **automatic, **loopers}

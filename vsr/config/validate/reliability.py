@@ -40,7 +40,7 @@ def check_reliability(document: Document, report: Report) -> None:
     for at, model in enumerate(models):
         _check_model(model.reliability, (*MODELS, at, "reliability"), layers, report)
     for path, block in blocks:
-        _check_retries(block, path, report)
+        check_retries(block, path, report)
         _check_codes(block, path, everywhere, report)
 
 
@@ -86,7 +86,7 @@ class _Codes:
 
 
 def _check_model(reliability: Reliability, path: Path, layers: _Codes, report: Report) -> None:
-    _check_retries(reliability, path, report)
+    check_retries(reliability, path, report)
     if has_retry_policy(reliability):
         _check_codes(reliability, path, layers, report)
     else:
@@ -103,7 +103,8 @@ def _check_model(reliability: Reliability, path: Path, layers: _Codes, report: R
         report.warn((*path, "max_retries"), what, "keep one of the two")
 
 
-def _check_retries(block: Block, path: Path, report: Report) -> None:
+def check_retries(block: Block, path: Path, report: Report) -> None:
+    """Check the retries of one block by itself."""
     base, maximum = block.retry_back_off_base, block.retry_back_off_max
     keys = ((*path, "retry_back_off_base"), (*path, "retry_back_off_max"))
     is_readable = not any(report.is_broken(key) for key in keys)
