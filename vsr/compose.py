@@ -4,6 +4,7 @@ import gc
 import logging
 import os
 import random
+import secrets
 import signal
 import sys
 import time
@@ -16,48 +17,40 @@ import trio
 
 from vsr.config.report import Report
 from vsr.config.source import check_bytes, load_snapshot
-from vsr.decision.selection.builtin import BUILTIN_SELECTIONS
-from vsr.decision.signals.builtin import BUILTIN_SIGNALS
-from vsr.engine.extensions import Extensions, Surroundings
+from vsr.engine.extensions import Extensions, StateKeeper, Surroundings
 from vsr.engine.pipeline import compile_engine
-from vsr.engine.plugins.builtin import BUILTIN_PLUGINS
+from vsr.engine.shipped import BUILTIN
 from vsr.errors import ConfigRejected, Problem
+from vsr.gateway.certificates import load_certificates
 from vsr.gateway.gateway import Gateway
 from vsr.gateway.metrics_listener import MetricsFront
 from vsr.gateway.opening import load_http2
 from vsr.gateway.serve import BindFailed, Server
 from vsr.gateway.tracing import TracedGateway
-from vsr.graph.nodes.builtin import BUILTIN_NODES
+from vsr.graph.run import GraphRun
+from vsr.graph.suspend.settings import Stores, open_memory, open_store
+from vsr.graph.suspend.tool_ids import DrawBytes
 from vsr.network.epoll import EpollNetwork
 from vsr.network.port import Network
-from vsr.network.tls_server import CertificateRejected, ServerCertificate
-from vsr.registry import Registry
 from vsr.resources.listener import Listener
 from vsr.resources.snapshot import Snapshot
 from vsr.resources.tracing import Tracing
 from vsr.routing.generation import ActiveGeneration, Generation
-from vsr.routing.ports import NoRuntime, Runtime
+from vsr.routing.ports import GraphPorts, NoRuntime, Runtime
 from vsr.telemetry.access_log import AccessLog
 from vsr.telemetry.spans import SpanSink, open_sink
 from vsr.upstream.background import Background
+from vsr.upstream.caller import UpstreamCaller
 from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.clusters import Clusters
 from vsr.upstream.clusters import Surroundings as UpstreamSurroundings
+from vsr.upstream.fetch import HttpFetch
 from vsr.upstream.tls_contexts import backend_context
 
 _log = logging.getLogger("vsr")
 _FLUSH_S = 2.0
 _COLLECT_EVERY = 20_000
 """Allocations between collections of the youngest generation; requests leave no cycles behind."""
-
-
-BUILTIN = Extensions(
-    nodes=Registry("node type", BUILTIN_NODES),
-    signals=Registry("signal", BUILTIN_SIGNALS),
-    selections=Registry("selection algorithm", BUILTIN_SELECTIONS),
-    plugins=Registry("plugin", BUILTIN_PLUGINS),
-)
-"""What ships with the Router."""
 
 
 @attrs.frozen
@@ -71,6 +64,14 @@ class Parts:
     open_spans: Callable[[Tracing], SpanSink] = open_sink
     """Called where tracing is on."""
     background: Background = attrs.field(factory=Background)
+    monotonic: Callable[[], float] = time.perf_counter
+    """See `engine.extensions.Surroundings`, as for what follows."""
+    unix: Callable[[], float] = time.time
+    on_run: Callable[[GraphRun], None] | None = None
+    draw: DrawBytes = secrets.token_bytes
+    """Bytes that nobody can guess, for ids that a client gets."""
+    stores: Stores = attrs.field(factory=partial(Stores, open_memory))
+    """Of runs that wait for their clients' tools."""
 
     @classmethod
     def default(cls, network: Network) -> "Parts":
@@ -79,6 +80,7 @@ class Parts:
             network=network,
             extensions=BUILTIN,
             rng=random.Random(),  # noqa: S311  # spreads load, hides nothing
+            stores=Stores(partial(open_store, os.environ, secrets.token_bytes)),
         )
 
 
@@ -101,7 +103,13 @@ def build_generation(
         snapshot,
         version,
         extensions=parts.extensions,
-        surroundings=Surroundings(time.perf_counter, time.time, parts.runtime),
+        surroundings=Surroundings(
+            parts.monotonic,
+            parts.unix,
+            parts.runtime,
+            parts.on_run,
+            StateKeeper(parts.stores.store(snapshot.settings.looper.state), parts.draw),
+        ),
     )
     # Behind everything that may be refused: it takes over what the one before has.
     earlier = None if previous is None else previous.upstream
@@ -110,7 +118,14 @@ def build_generation(
         UpstreamSurroundings(parts.network, parts.rng, backend_context, parts.background),
         earlier if isinstance(earlier, Clusters) else None,
     )
-    return Generation(version, snapshot, engine, clusters, on_unused=clusters.close)
+    fetch = HttpFetch(parts.network, backend_context, snapshot.settings.egress)
+    engine.ports = GraphPorts(UpstreamCaller(clusters), fetch)
+
+    def close() -> None:
+        clusters.close()
+        fetch.close()
+
+    return Generation(version, snapshot, engine, clusters, on_unused=close)
 
 
 @attrs.define(eq=False)
@@ -160,7 +175,7 @@ class Router:
         generation = build_generation(parts, snapshot, 1)
         active = ActiveGeneration()
         gateway = Gateway(active, access_log)
-        certificates = _load_certificates(snapshot, folder or Path())
+        certificates = load_certificates(snapshot.listeners, folder or Path())
         tracing, traced = snapshot.tracing, None
         if tracing is not None:
             traced = TracedGateway(gateway, tracing, parts.open_spans(tracing), parts.rng)
@@ -206,29 +221,6 @@ class Router:
 async def _run_in(scope: trio.CancelScope, run: Callable[[], Awaitable[None]]) -> None:
     with scope:
         await run()
-
-
-def _load_certificates(snapshot: Snapshot, folder: Path) -> dict[str, ServerCertificate]:
-    """Load the certificates of all listeners that have one; reading files at the start may block.
-
-    Raises:
-        ConfigRejected: a pair cannot be served; every such listener is named.
-    """
-    certificates: dict[str, ServerCertificate] = {}
-    problems: list[Problem] = []
-    for listener in snapshot.listeners:
-        if listener.tls is None:
-            continue
-        cert_file, key_file = folder / listener.tls.cert_file, folder / listener.tls.key_file
-        try:
-            certificates[listener.name] = ServerCertificate(listener.name, cert_file, key_file)
-        except CertificateRejected as error:
-            path = f"listeners[{listener.name}].tls"
-            mend = "give it a certificate chain and the key that belongs to it, both as PEM"
-            problems.append(Problem(path, "its certificate cannot be served", str(error), mend))
-    if problems:
-        raise ConfigRejected(problems)
-    return certificates
 
 
 Signals = AsyncIterator[int]

@@ -6,9 +6,9 @@ from typing import ClassVar
 import attrs
 
 from vsr.codec.chat import ChatRequest
-from vsr.compose import BUILTIN
 from vsr.decision.signals.signal import LearnedSignal, Signal, SignalMatch
 from vsr.engine.plugins.plugin import Capability, Contribution, Plugin, Site, Stage
+from vsr.engine.shipped import BUILTIN
 from vsr.registry import Extension, Registry
 from vsr.resources.program import Program
 from vsr.routing.outcome import Outcome

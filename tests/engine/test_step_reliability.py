@@ -5,9 +5,8 @@ import trio
 import trio.testing
 
 from tests.engine.test_fallback import BUSY, HUNG, Models, start
-from vsr.compose import BUILTIN
 from vsr.engine.pipeline import RoutingEngine
-from vsr.graph.compile import Step, compile_graph
+from vsr.graph.run import PlainTail
 from vsr.resources.reliability import CallOverride, RetryOn, RetryOverride
 
 TWICE = CallOverride(retry=RetryOverride(count=2, on=frozenset({RetryOn.FIVE_XX})))
@@ -17,10 +16,7 @@ def with_step(models: Models, reliability: CallOverride) -> None:
     """Let requests run a graph whose call step changes this."""
     engine = models.router.generation.engine
     assert isinstance(engine, RoutingEngine)
-    fields = {"model": "$params.model", "reliability": reliability}
-    steps = (Step("answer", "call", fields), Step("reply", "respond", {"from_": "$answer"}))
-    graph = compile_graph("test", steps, BUILTIN.nodes, params=("model",))
-    engine._settings = attrs.evolve(engine._settings, plain=graph)
+    engine._settings = attrs.evolve(engine._settings, plain=PlainTail(reliability))
 
 
 async def test_step_adds_retries_to_a_model_that_has_none(

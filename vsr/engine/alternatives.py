@@ -6,14 +6,15 @@ import attrs
 
 from vsr.codec.refusal import is_refusal
 from vsr.engine.calls import call_of
+from vsr.engine.hygiene import HYGIENE
 from vsr.engine.last_resort import LastResortAnswer
 from vsr.engine.renditions import renditions
 from vsr.engine.request_phase import Outgoing, as_chat
-from vsr.engine.session import HYGIENE, RoutingSession
+from vsr.engine.session import RoutingSession
 from vsr.engine.target import Fallback, Target
 from vsr.engine.user_key import dispatch_for
 from vsr.errors import RoutingFailed
-from vsr.graph.context import TailCall
+from vsr.graph.run import TailCall
 from vsr.resources.reliability import FallbackPolicy
 from vsr.routing.effect import ImmediateResponse
 from vsr.routing.outcome import Outcome, Terminal
@@ -66,16 +67,16 @@ class SessionAlternatives:
             VsrError: it cannot be said to that model, or nothing may be spent on it.
         """
         session, target = self._session, self._fallback.targets[model]
-        chat, context, tail = session.chat, session.context, session.tail
-        if chat is None or context is None or tail is None:
+        chat, run, tail = session.chat, session.run, session.tail
+        if chat is None or run is None or tail is None:
             raise RoutingFailed
         outgoing = dispatch_for(session.endpoint, session.request, chat, target)
         call = call_of(session.request, HYGIENE, outgoing.effect)
-        entry = context.open_call(model)
+        entry = run.open_call(model)
         if self._first is None:
             self._first = tail
         else:
-            context.close_call(tail.entry, _FAILED)
+            run.close_call(tail.entry, _FAILED)
         session.tail = TailCall(model, entry, tail.reliability)
         self._prepared = target, outgoing
         call.model, call.spend = model, session
@@ -121,6 +122,6 @@ class SessionAlternatives:
 
     def _close(self, call: TailCall | None) -> None:
         """End the ledger entry of a call that has failed."""
-        context = self._session.context
-        if call is not None and context is not None:
-            context.close_call(call.entry, _FAILED)
+        run = self._session.run
+        if call is not None and run is not None:
+            run.close_call(call.entry, _FAILED)

@@ -9,7 +9,7 @@ from vsr.decision.evaluate import NO_ANSWERS, Evaluator, Verdict, compile_progra
 from vsr.decision.selection.selection import Selection
 from vsr.engine.extensions import Extensions
 from vsr.engine.target import Target, Workshop
-from vsr.errors import InvalidRequest, ModelNotFound
+from vsr.errors import ConfigRejected, InvalidRequest, ModelNotFound, Problem
 from vsr.resources.cluster import Cluster
 from vsr.resources.program import Decision, Program
 from vsr.resources.reliability import CallOverride
@@ -31,6 +31,8 @@ class Route:
     """Decision name to what serving each of its candidates comes to."""
     fallback: Target | None
     """Serves when no decision matches or the matching one has no models."""
+    graphs: Mapping[str, Target] = attrs.field(factory=dict)
+    """Decision name to a target with the graph that answers for it."""
 
     def choose(self, chat: ChatRequest, answers: Mapping[str, bytes]) -> tuple[Target, Verdict]:
         """Decide on `chat`, with what the model runtime said of it.
@@ -41,6 +43,9 @@ class Route:
         verdict = self.evaluator.evaluate(chat, answers)
         decision = verdict.decision
         if decision is not None:
+            answering = self.graphs.get(decision.name)
+            if answering is not None:
+                return answering, verdict
             selected = self.selections[decision.name](decision.model_refs)
             if selected is not None:
                 return self.targets[decision.name][selected.index], verdict
@@ -93,10 +98,15 @@ class Entrypoints:
 def compile_entrypoints(
     snapshot: Snapshot, extensions: Extensions, workshop: Workshop
 ) -> Entrypoints:
-    """Build everything that answers "who serves this name?" for one configuration."""
+    """Build everything that answers "who serves this name?" for one configuration.
+
+    Raises:
+        ConfigRejected: a graph cannot run, or a plugin can't do what it is asked for.
+    """
     clusters = {cluster.name: cluster for cluster in snapshot.clusters}
     default = _default(snapshot)
     programs = {program.name: program for program in snapshot.programs}
+    problems: list[Problem] = []
     built: dict[tuple[str, str | None, CallOverride | None], Route] = {}
 
     def route_of(resource: RouteResource) -> Route:
@@ -106,11 +116,26 @@ def compile_entrypoints(
             layers = (resource.calls, program.calls)
             site = attrs.evolve(workshop, layers=layers)
             fallback = None if default is None else site.fallback(*default, program.name)
-            built[key] = _make_route(program, clusters, fallback, extensions, site)
+            route = _make_route(program, clusters, fallback, extensions, site)
+            if any(decision.algorithm.graph is not None for decision in program.decisions):
+                # What graphs are made of is a fifth of the start, and many documents have none.
+                from vsr.engine.graphs import GraphWorkshop  # noqa: PLC0415
+
+                graphs = GraphWorkshop(snapshot, extensions, site, problems)
+                route = attrs.evolve(route, graphs=graphs.targets(program, route.targets))
+            built[key] = route
         return built[key]
 
+    routes = {route.model_name: route_of(route) for route in snapshot.routes}
+    for program in snapshot.programs:
+        if program.graphs:
+            from vsr.engine.recipe_graphs import RecipeGraphs  # noqa: PLC0415  # as above
+
+            RecipeGraphs(program, snapshot.clusters, extensions, (), problems).open_unused()
+    if problems:
+        raise ConfigRejected(problems)
     return Entrypoints(
-        routes={route.model_name: route_of(route) for route in snapshot.routes},
+        routes=routes,
         models=_models(snapshot.clusters, workshop),
     )
 
@@ -141,12 +166,17 @@ def _make_route(
         recipe=program.name,
         evaluator=compile_program(program, extensions.signals),
         selections={
-            decision.name: extensions.selections.get(decision.algorithm.type).config()
+            decision.name: extensions.selections.get(_selection(decision)).config()
             for decision in program.decisions
         },
         targets={decision.name: targets(decision) for decision in program.decisions},
         fallback=fallback,
     )
+
+
+def _selection(decision: Decision) -> str:
+    """Return how one of a decision's candidates is chosen: for a graph's it does not matter."""
+    return "static" if decision.algorithm.graph is not None else decision.algorithm.type
 
 
 def _default(snapshot: Snapshot) -> tuple[Cluster, str | None] | None:

@@ -9,11 +9,12 @@ from vsr.engine.endpoints import is_passed_on
 from vsr.engine.entrypoint import compile_entrypoints
 from vsr.engine.extensions import Extensions, Surroundings
 from vsr.engine.model_list import render_model_list
-from vsr.engine.renditions import first_renditions
-from vsr.engine.session import BYPASS, INFERENCE, RoutingSession, is_true
+from vsr.engine.renditions import SessionRenditions, renditions
+from vsr.engine.request_phase import Outgoing
+from vsr.engine.session import BYPASS, GRAPH_AHEAD, INFERENCE, RoutingSession, is_true
 from vsr.engine.settings import Settings, compile_settings
-from vsr.engine.target import Keystone, Workshop
-from vsr.graph.compile import PLAIN_STEPS, compile_graph
+from vsr.engine.target import Keystone, Target, Workshop
+from vsr.graph.run import PLAIN_TAIL
 from vsr.headers import Headers
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.effect import (
@@ -23,8 +24,8 @@ from vsr.routing.effect import (
     apply_headers,
     render_immediate,
 )
-from vsr.routing.plan import UNROUTED, Answer, Call, Label, Plan, Settlement
-from vsr.routing.ports import Tasks
+from vsr.routing.plan import Answer, Call, Plan, Settlement
+from vsr.routing.ports import GraphPorts, Tasks
 from vsr.routing.request import USER_KEY_HEADERS, Request
 from vsr.routing.session import BodyMode
 
@@ -35,10 +36,12 @@ class RoutingEngine:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self.may_wait = settings.entrypoints.is_learned
+        self.ports: GraphPorts | None = None
+        """The ways of graphs to the world; given once, by who knows them."""
 
     def open(self, request: Request, tasks: Tasks) -> RoutingSession:
         """Open a session for `request`."""
-        return RoutingSession(self._settings, request, tasks, NO_DEADLINE)
+        return RoutingSession(self._settings, request, tasks, NO_DEADLINE, ports=self.ports)
 
     def passes_body(self, method: bytes, target: bytes, fields: Mapping[bytes, bytes]) -> bool:
         """Return whether nobody reads the body; see `routing.engine.Engine`."""
@@ -55,11 +58,16 @@ class RoutingEngine:
             if request.body or session.endpoint in INFERENCE:
                 waits = self._settings.may_wait or session.endpoint not in INFERENCE
                 second = await session.request_body() if waits else session.decide()
+                if second is GRAPH_AHEAD:
+                    second = await session.run_graph()
                 if second.immediate is not None:
                     return _answer(session, second.immediate)
+            tail = session.tail
+            if tail is not None and tail.hop is not None:
+                return _send(session, tail.hop.call)
             call = call_of(request, first, second)
-            if session.tail is None:
-                await session.hand_out(call.route_key.decode("latin-1"))
+            if tail is None:
+                session.hand_out(call.route_key.decode("latin-1"))
             return _send(session, call)
         except BaseException:
             session.close()
@@ -116,7 +124,7 @@ def compile_engine(
         compile_settings(
             keystone=keystone,
             entrypoints=compile_entrypoints(snapshot, extensions, workshop),
-            plain=compile_graph("builtin/plain", PLAIN_STEPS, extensions.nodes, params=("model",)),
+            plain=PLAIN_TAIL,
             model_list=render_model_list(snapshot, created=int(surroundings.unix())),
             surroundings=surroundings,
             may_bypass=snapshot.settings.may_skip_processing,
@@ -125,7 +133,13 @@ def compile_engine(
 
 
 def _answer(session: RoutingSession, immediate: ImmediateResponse) -> Plan:
-    return Plan(session, Settlement(session.finish), immediate, label=_label(session))
+    return Plan(
+        session,
+        Settlement(session.finish),
+        immediate,
+        label=session.label,
+        earlier=session.earlier_attempts,
+    )
 
 
 def _send(session: RoutingSession, call: Call) -> Plan:
@@ -133,18 +147,27 @@ def _send(session: RoutingSession, call: Call) -> Plan:
     if tail is not None:
         call.model = tail.model
         call.spend = session
-    plan = Plan(session, Settlement(session.finish), None, call, _label(session))
+    plan = Plan(session, Settlement(session.finish), None, call, session.label)
+    if tail is not None and tail.hop is not None:
+        plan.earlier = session.earlier_attempts
     target = session.target
-    if target is not None:
+    if target is not None and (tail is None or tail.hop is None):
         call.policy = target.policy
         if tail is not None and tail.reliability is not None:
             call.policy = target.policy_with(tail.reliability)
         if target.variants:
-            call.renditions = first_renditions(session, target)
+            call.renditions = _first_renditions(session, target)
         if target.fallback is not None:
             plan.alternatives = SessionAlternatives(session, target.fallback)
     return plan
 
 
-def _label(session: RoutingSession) -> Label:
-    return UNROUTED if session.target is None else session.target.label
+def _first_renditions(session: RoutingSession, target: Target) -> SessionRenditions | None:
+    """Return the forms of the session's first call; None if the session has made none."""
+
+    def commit(variant: Target, outgoing: Outgoing) -> None:
+        session.target, session.outgoing = variant, outgoing
+
+    if session.outgoing is None:
+        return None
+    return renditions(session, target, session.outgoing, commit)

@@ -1,16 +1,39 @@
 """One call of a session in the forms that the different backends of its model take."""
 
 from collections.abc import Callable
+from typing import Protocol
 
 import attrs
 
+from vsr.codec.chat import ChatRequest
 from vsr.engine.calls import call_of
+from vsr.engine.endpoints import Endpoint
+from vsr.engine.hygiene import HYGIENE
 from vsr.engine.request_phase import Outgoing
-from vsr.engine.session import HYGIENE, RoutingSession
 from vsr.engine.target import Target
 from vsr.engine.user_key import dispatch_for
 from vsr.errors import RoutingFailed
 from vsr.routing.plan import Call
+from vsr.routing.request import Request
+
+
+class Source(Protocol):
+    """What calls are made of: a client's request, or that of a graph's step."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Return what was asked for."""
+        ...
+
+    @property
+    def request(self) -> Request:
+        """Return the request."""
+        ...
+
+    @property
+    def chat(self) -> ChatRequest | None:
+        """Return the request as routing reads it."""
+        ...
 
 
 @attrs.define(eq=False)
@@ -22,7 +45,7 @@ class SessionRenditions:
     plugins and translation are those of the one kind.
     """
 
-    _session: RoutingSession
+    _session: Source
     _target: Target
     """Has variants."""
     _commit: Callable[[Target, Outgoing], None]
@@ -47,7 +70,7 @@ class SessionRenditions:
 
 
 def renditions(
-    session: RoutingSession,
+    session: Source,
     target: Target,
     outgoing: Outgoing,
     commit: Callable[[Target, Outgoing], None],
@@ -55,14 +78,3 @@ def renditions(
     """Return the forms of a call that `outgoing` was made for; `target` has variants."""
     profile = outgoing.profile
     return SessionRenditions(session, target, commit, profile, {profile: outgoing})
-
-
-def first_renditions(session: RoutingSession, target: Target) -> SessionRenditions | None:
-    """Return the forms of the session's first call; None if the session has made none."""
-
-    def commit(variant: Target, outgoing: Outgoing) -> None:
-        session.target, session.outgoing = variant, outgoing
-
-    if session.outgoing is None:
-        return None
-    return renditions(session, target, session.outgoing, commit)

@@ -1,7 +1,7 @@
 """One request's passage through the routing core."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 
@@ -11,7 +11,9 @@ from vsr.codec.usage import read_usage
 from vsr.deadline import Deadline
 from vsr.decision.evaluate import NO_ANSWERS, Verdict
 from vsr.engine.endpoints import Endpoint, Protocol, find_endpoint, is_closed, protocol_of
-from vsr.engine.plugins.plugin import Observer
+from vsr.engine.graph_answer import run_graph, tail_edits
+from vsr.engine.hygiene import HYGIENE, INTERNAL_HEADERS
+from vsr.engine.plugins.plugin import tell_all
 from vsr.engine.request_phase import Outgoing, as_chat, read_request
 from vsr.engine.response_phase import (
     UsageStream,
@@ -34,44 +36,27 @@ from vsr.engine.target import Target
 from vsr.engine.user_key import dispatch_for
 from vsr.errors import AnswerNotTranslatable, InvalidRequest, VsrError
 from vsr.graph.budget import Budget
-from vsr.graph.context import NodeContext, TailCall
-from vsr.graph.executor import execute
 from vsr.graph.ledger import Ledger
+from vsr.graph.run import GraphRun, OpaquePrompt, TailCall
 from vsr.headers import Headers
 from vsr.routing.effect import UNCHANGED, Effect, HeaderEdit, ImmediateResponse
 from vsr.routing.evidence import Evidence
-from vsr.routing.outcome import Outcome, Terminal, Usage
-from vsr.routing.ports import Tasks
+from vsr.routing.outcome import Attempt, Outcome, Terminal, Usage
+from vsr.routing.plan import UNROUTED, Label
+from vsr.routing.ports import GraphPorts, Tasks
 from vsr.routing.request import Request
 from vsr.routing.session import BodyMode
-
-INTERNAL_HEADERS = frozenset(
-    {
-        b"x-vsr-fusion-depth",
-        b"x-vsr-internal-auth",
-        b"x-vsr-looper-decision",
-        b"x-vsr-looper-iteration",
-        b"x-vsr-looper-request",
-        b"x-vsr-selected-recipe",
-    }
-)
-"""Names of the reference's hop protocol: ours runs in process, so a client's copy means nothing."""
 
 BYPASS = b"x-vsr-skip-processing"
 """Header of a client that wants its request passed on untouched."""
 INFERENCE = (Endpoint.CHAT, Endpoint.MESSAGES)
-HYGIENE = Effect(removes=INTERNAL_HEADERS, edits=(HeaderEdit(b"accept-encoding", b"identity"),))
 _BYPASS = Effect(removes=INTERNAL_HEADERS)
 _STREAMED = Effect(stream_response=True)
+GRAPH_AHEAD = Effect()
+"""Says that the request's decision is answered by a graph, which has yet to run."""
 _FIRST_ERROR = 400
 _log = logging.getLogger("vsr.engine")
 _NO_STREAM = "the answer cannot be streamed: what this decision does to it needs all of it"
-
-
-class _Opaque(msgspec.Struct):
-    """The prompt of a request that routing does not read; a byte is at most one token."""
-
-    token_count: int
 
 
 class RoutingSession(msgspec.Struct, gc=False):
@@ -89,12 +74,16 @@ class RoutingSession(msgspec.Struct, gc=False):
     chat: ChatRequest | None = None
     _verdict: Verdict | None = None
     outgoing: Outgoing | None = None
-    context: NodeContext | None = None
+    run: GraphRun | None = None
     _latency_s: float = 0.0
     _status: int = 0
     _described: frozenset[bytes] = frozenset()
     """Fields that go when the body is replaced."""
     _usage: Usage | None = None
+    ports: GraphPorts | None = None
+    """The ways of graphs to the world; None where there are none."""
+    _answered_by: str | None = None
+    """Model of a graph's answer."""
     path: tuple[str, ...] = ()
     """Models that were called, if more than one was; the last one serves."""
 
@@ -115,7 +104,7 @@ class RoutingSession(msgspec.Struct, gc=False):
     @property
     def budget(self) -> Budget | None:
         """Return the request's budget once its graph has run."""
-        return self.context.budget if self.context is not None else None
+        return self.run.budget if self.run is not None else None
 
     def request_headers(self) -> Effect:
         """Check method and path; answer the model list."""
@@ -127,7 +116,7 @@ class RoutingSession(msgspec.Struct, gc=False):
                 return _BYPASS
             self.endpoint = find_endpoint(request.method, request.target)
         except VsrError as error:
-            return self._refuse(error)
+            return self.refuse(error)
         if self.endpoint is Endpoint.MODELS:
             return self.settings.model_list
         return HYGIENE
@@ -143,25 +132,29 @@ class RoutingSession(msgspec.Struct, gc=False):
             chat = self.chat = read_request(self.endpoint, self.request)
             asks = self.settings.entrypoints.asks(chat)
             effect = self._choose(chat, await self._ask(asks) if asks else NO_ANSWERS)
-            if self.target is not None and self.outgoing is not None:
-                await self.hand_out(self.target.alias)
+            if effect is GRAPH_AHEAD:
+                effect = await run_graph(self)
+            elif self.target is not None and self.outgoing is not None:
+                self.hand_out(self.target.alias)
         except VsrError as error:
-            return self._refuse(error)
+            return self.refuse(error)
         self._latency_s = self.settings.surroundings.monotonic() - started_at
         return effect
 
     def decide(self) -> Effect:
-        """Do the same for an inference request where nothing has to be waited for."""
+        """Do the same for an inference request where the model runtime is not asked.
+
+        `GRAPH_AHEAD` wants `run_graph` to be called.
+        """
         clock = self.settings.surroundings.monotonic
         started_at = clock()
         try:
             chat = self.chat = read_request(self.endpoint, self.request)
             effect = self._choose(chat, NO_ANSWERS)
-            tail = self.settings.plain.tail
-            if self.target is not None and self.outgoing is not None and tail is not None:
-                self.tail = tail.hand_out(self._open_context(self.target.alias))
+            if self.target is not None and self.outgoing is not None:
+                self.hand_out(self.target.alias)
         except VsrError as error:
-            return self._refuse(error)
+            return self.refuse(error)
         self._latency_s = clock() - started_at
         return effect
 
@@ -171,6 +164,8 @@ class RoutingSession(msgspec.Struct, gc=False):
         self.target = target
         if target.chain.answer is not None:
             return self._answer(chat, target)
+        if target.graph is not None:
+            return GRAPH_AHEAD
         if chat.is_streaming and target.chain.answer_edits:
             raise InvalidRequest(_NO_STREAM, code="stream_not_possible", param="stream")
         outgoing = self.outgoing = dispatch_for(self.endpoint, self.request, chat, target)
@@ -184,31 +179,63 @@ class RoutingSession(msgspec.Struct, gc=False):
             _log.exception("the model runtime failed")
             return NO_ANSWERS
 
-    async def hand_out(self, model: str) -> None:
-        """Run the request's graph, which hands out its tail call to `model`.
+    def hand_out(self, model: str) -> None:
+        """Run the graph of a plain request, which hands out its one call to `model`.
 
         Raises:
-            VsrError: the graph failed.
+            BudgetExhausted: the budget refuses it.
         """
-        context = self._open_context(model)
-        plain = self.settings.plain
-        if plain.tail is not None and not plain.steps:
-            self.tail = plain.tail.hand_out(context)
-            return
-        result = await execute(plain, context)
-        if isinstance(result, TailCall):
-            self.tail = result
-
-    def _open_context(self, model: str) -> NodeContext:
-        context = self.context = NodeContext(
+        run = self.run = GraphRun(
             tasks=self.tasks,
             deadline=self.deadline,
             budget=Budget(),
             ledger=Ledger(),
-            params={"model": model},
-            prompt=self.chat or _Opaque(len(self.request.body)),
+            prompt=self.chat or OpaquePrompt(len(self.request.body)),
         )
-        return context
+        self.tail = self.settings.plain.hand_out(run, model)
+
+    async def run_graph(self) -> Effect:
+        """Run the graph of the request's decision; see `decide`."""
+        try:
+            return await run_graph(self)
+        except VsrError as error:
+            return self.refuse(error)
+
+    @property
+    def confidence(self) -> float | None:
+        """Return how sure the decision is; None where there is none."""
+        verdict = self._verdict
+        return None if verdict is None or verdict.decision is None else verdict.confidence
+
+    @property
+    def is_debugging(self) -> bool:
+        """Return whether the client wants diagnostic headers."""
+        return self._is_set(b"x-vsr-debug")
+
+    def debug_edits(self) -> list[HeaderEdit]:
+        """Return the diagnostic headers of the decision."""
+        if self.target is None or self.chat is None:
+            return []
+        return debug_edits(self.target, self._verdict, self.chat)
+
+    @property
+    def label(self) -> Label:
+        """Return what logs call the request."""
+        target = self.target
+        if target is None:
+            return UNROUTED
+        if self._answered_by is None:
+            return target.label
+        return Label(target.label.recipe, target.label.decision, self._answered_by)
+
+    @property
+    def earlier_attempts(self) -> tuple[Attempt, ...]:
+        """Return the attempts of all calls that a graph has made so far, in order of the calls."""
+        return () if self.run is None else self.run.ledger.attempts
+
+    def note_answer(self, model: str, usage: Usage | None) -> None:
+        """Take note of who answered for a graph, and of what all of its calls have used."""
+        self._answered_by, self._usage = model, usage
 
     def response_headers(self, status: int, headers: Headers) -> Effect:
         """Say in headers what was decided; settle what the body needs."""
@@ -224,7 +251,7 @@ class RoutingSession(msgspec.Struct, gc=False):
         if not 200 <= status < 300:  # noqa: PLR2004  # the 2xx class
             return self.settings.unrouted
         if not self._choose_body_mode(target, headers, is_stream=is_stream):
-            return self._refuse(AnswerNotTranslatable("it cannot be read as it comes"))
+            return self.refuse(AnswerNotTranslatable("it cannot be read as it comes"))
         if self.body_mode is BodyMode.STREAM:
             client = self.endpoint.protocol
             self.stream = stream_for(client, target, outgoing, chat, self._unix_s())
@@ -262,7 +289,7 @@ class RoutingSession(msgspec.Struct, gc=False):
         effect = effect.completed(b"%.3f" % (self._latency_s * 1000))
         if is_debugging and self.chat is not None:
             debug = debug_edits(target, self._verdict, self.chat)
-            edits = (*effect.all_edits(), *debug)
+            edits = (*effect.all_edits(), *debug, *tail_edits(self.run, self.tail))
             return Effect(effect.removes, edits, stream_response=effect.stream_response)
         return effect
 
@@ -289,7 +316,7 @@ class RoutingSession(msgspec.Struct, gc=False):
         try:
             body, edits = whole_answer(client, self.target, data, self._unix_s(), known)
         except VsrError as error:
-            return self._refuse(error)
+            return self.refuse(error)
         return Effect(self._described, edits, body)
 
     def watch(self, body: bytes) -> None:
@@ -303,10 +330,12 @@ class RoutingSession(msgspec.Struct, gc=False):
 
     def admit_retry(self, *, is_known_zero: bool) -> bool:
         """Reserve for one attempt more of the tail call; see `routing.budget.Spend`."""
-        tail, context = self.tail, self.context
-        if tail is None or context is None:
+        tail, run = self.tail, self.run
+        if tail is None or run is None:
             return True
-        return context.reopen_call(tail.entry, is_known_zero=is_known_zero)
+        if tail.hop is not None:
+            return run.reopen_hop(tail.entry, tail.hop, is_known_zero=is_known_zero)
+        return run.reopen_call(tail.entry, is_known_zero=is_known_zero)
 
     def evidence(self) -> Evidence:
         """Return what was decided so far."""
@@ -326,10 +355,10 @@ class RoutingSession(msgspec.Struct, gc=False):
 
     def finish(self, outcome: Outcome) -> None:
         """Close the tail call's ledger entry, settle its reservation, tell the observers."""
-        if self.tail is not None and self.context is not None:
-            self.context.close_call(self.tail.entry, outcome)
+        if self.tail is not None and self.run is not None:
+            self.run.close_tail(self.tail, outcome)
         if self.target is not None and self.target.chain.observers:
-            _tell(self.target.chain.observers, outcome)
+            tell_all(self.target.chain.observers, outcome)
 
     def close(self) -> None:
         """End the session; a call that nobody made counts as failed."""
@@ -357,7 +386,8 @@ class RoutingSession(msgspec.Struct, gc=False):
     def _unix_s(self) -> int:
         return int(self.settings.surroundings.unix())
 
-    def _refuse(self, error: VsrError) -> Effect:
+    def refuse(self, error: VsrError) -> Effect:
+        """Return the answer that tells the client of `error`."""
         extra = tuple(HeaderEdit(name, value) for name, value in error.headers)
         edits = (*self.settings.refusal_edits, *extra)
         body = error_body(protocol_of(self.request.target), error)
@@ -367,12 +397,3 @@ class RoutingSession(msgspec.Struct, gc=False):
 def is_true(value: bytes) -> bool:
     """Return whether a header's value says yes."""
     return value.strip().lower() == b"true"
-
-
-def _tell(observers: Sequence[Observer], outcome: Outcome) -> None:
-    """Tell every observer, also behind one that fails."""
-    for observe in observers:
-        try:
-            observe(outcome)
-        except Exception:  # noqa: BLE001  # the others are told all the same
-            _log.exception("an observer failed")

@@ -5,7 +5,7 @@ import attrs
 from vsr.engine.entrypoint import Entrypoints
 from vsr.engine.extensions import Surroundings
 from vsr.engine.target import DIAGNOSTIC_HEADERS, Keystone
-from vsr.graph.compile import CompiledGraph
+from vsr.graph.run import PlainTail
 from vsr.routing.effect import Effect, HeaderEdit, ImmediateResponse
 
 JSON = HeaderEdit(b"content-type", b"application/json")
@@ -16,7 +16,8 @@ class Settings:
     """What all sessions of one configuration share."""
 
     entrypoints: Entrypoints
-    plain: CompiledGraph
+    plain: PlainTail
+    """The graph of every plain request: one call, handed out."""
     model_list: Effect
     """Answers with the list of models."""
     unrouted: Effect
@@ -29,18 +30,17 @@ class Settings:
     may_bypass: bool = False
     """Whether a header of the client takes its request past all routing."""
     may_wait: bool = attrs.field(init=False)
-    """Whether deciding may have to wait: for the model runtime, or for steps of a graph."""
+    """Whether deciding may have to wait for the model runtime."""
 
     @may_wait.default
     def _look_for_waits(self) -> bool:
-        plain = self.plain
-        return self.entrypoints.is_learned or plain.tail is None or bool(plain.steps)
+        return self.entrypoints.is_learned
 
 
 def compile_settings(
     keystone: Keystone,
     entrypoints: Entrypoints,
-    plain: CompiledGraph,
+    plain: PlainTail,
     model_list: bytes,
     surroundings: Surroundings,
     *,

@@ -1,6 +1,7 @@
 """What serving one model for one decision comes to; all of it is known at activation."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import attrs
 import msgspec
@@ -19,6 +20,9 @@ from vsr.resources.reliability import CallOverride, CallPolicy, FallbackPolicy
 from vsr.routing.effect import Effect, HeaderEdit
 from vsr.routing.plan import Label
 from vsr.routing.request import USER_KEY_HEADERS
+
+if TYPE_CHECKING:
+    from vsr.engine.decision_graph import DecisionGraph
 
 DIAGNOSTIC_HEADERS = frozenset(
     {
@@ -127,6 +131,8 @@ class Target:
     """By the client's protocol."""
     failed: Mapping[Protocol, Effect] = attrs.field(repr=False)
     """What tells the client of a failure of the backend, by the client's protocol."""
+    graph: "DecisionGraph | None" = attrs.field(default=None, eq=False, repr=False)
+    """What answers for the decision instead of one call; None: nothing does."""
     variants: tuple["Target", ...] = attrs.field(default=(), eq=False, repr=False)
     """One for each profile of the cluster, this one being the first; empty if it has one only."""
 
@@ -308,11 +314,16 @@ def _joined(targets: Iterable[Target]) -> Target:
 
 def _policy(cluster: Cluster, layers: Sequence[CallOverride | None]) -> CallPolicy | None:
     """Return what the layers make of the cluster's policy; None if they leave it as it is."""
-    policy = cluster.calls
+    policy = layered(cluster.calls, layers)
+    return None if policy == cluster.calls else policy
+
+
+def layered(policy: CallPolicy, layers: Sequence[CallOverride | None]) -> CallPolicy:
+    """Return what the layers make of a policy, the innermost last."""
     for layer in layers:
         if layer is not None:
             policy = layer.over(policy)
-    return None if policy == cluster.calls else policy
+    return policy
 
 
 def _protocol_edits(client: Protocol, upstream: Protocol) -> tuple[HeaderEdit, ...]:

@@ -1,6 +1,7 @@
 """What a plugin is: compiled for one decision and model, it says what it does to their requests."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 from enum import IntEnum, StrEnum
 from typing import ClassVar, Protocol
 
@@ -10,6 +11,8 @@ from vsr.codec.dialects import Dialect
 from vsr.codec.edits import BodyEdit, Draft
 from vsr.routing.effect import HeaderEdit, ImmediateResponse
 from vsr.routing.outcome import Outcome
+
+_log = logging.getLogger("vsr.engine")
 
 
 class Stage(IntEnum):
@@ -91,3 +94,12 @@ class Plugin(Protocol):
     def contribution(self) -> Contribution:
         """Return what it does."""
         ...
+
+
+def tell_all(observers: Sequence[Observer], outcome: Outcome) -> None:
+    """Tell every observer, also behind one that fails."""
+    for observe in observers:
+        try:
+            observe(outcome)
+        except Exception:  # noqa: BLE001  # the others are told all the same
+            _log.exception("an observer failed")

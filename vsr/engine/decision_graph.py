@@ -1,0 +1,48 @@
+"""The graph that answers for a decision; all of it is known at activation."""
+
+from collections.abc import Callable
+
+import attrs
+
+from vsr.engine.hop import HopModel
+from vsr.errors import GraphFailed
+from vsr.graph.compiled import CompiledGraph
+from vsr.graph.run import MAX_ANSWER_BYTES
+from vsr.graph.suspend.run import RunIdentity
+from vsr.routing.effect import HeaderEdit
+from vsr.routing.plan import Label
+
+
+@attrs.frozen(eq=False)
+class DecisionGraph:
+    """One decision's graph and the models that its steps may call."""
+
+    graph: CompiledGraph
+    algorithm: str
+    """Type of the decision's algorithm."""
+    is_looper: bool
+    """Whether its failures are told as those of the reference's multi-model algorithms."""
+    label: Label
+    """Without the model."""
+    models: Callable[[str], HopModel | None]
+    """By alias or adapter; None: there is no such model."""
+    edits: tuple[HeaderEdit, ...]
+    """Response headers of a success: which schema, path and configuration answered."""
+    failed_edits: tuple[HeaderEdit, ...]
+    identity: RunIdentity | None = None
+    """What its kept runs are known by; None where it never waits for the client's tools."""
+    static_headers: tuple[tuple[bytes, bytes], ...] = ()
+    """Set on every call."""
+    max_answer_bytes: int = MAX_ANSWER_BYTES
+    """Of one call."""
+
+    def model(self, name: str) -> HopModel:
+        """Return the model that a step calls `name`.
+
+        Raises:
+            GraphFailed: there is no such model.
+        """
+        found = self.models(name)
+        if found is None:
+            raise GraphFailed(f"request failed: there is no model {name}")
+        return found
