@@ -10,6 +10,7 @@ import trio
 
 from tests.conformance.drivers import Comparison, by_phases, compared, in_process
 from tests.conformance.loading import CASES, CONFIG, EXPECTED, Folder, engine_of
+from tests.conformance.looper import run_file
 from tests.conformance.phases import read_cases as phase_fixtures
 from tests.conformance.phases import run_case
 from vsr.errors import ConfigRejected
@@ -75,6 +76,28 @@ def phases(folder: Path) -> None:
     equal = sum(not each.differences and not each.refusal for each in results)
     click.echo(f"{equal} of {len(results)} cases are equal")
     sys.exit(any(each.differences for each in results))
+
+
+@conformance.command()
+@DIRECTORY
+@click.option("--case", "names", multiple=True, help="Only this case; may be given again.")
+def looper(folder: Path, names: tuple[str, ...]) -> None:
+    """Run the looper fixtures in a folder, one line each; exit with 1 if anything differs."""
+    paths = [path for path in sorted(folder.glob("*.yaml")) if not names or path.stem in names]
+    unknown = [name for name in names if name not in {path.stem for path in paths}]
+    if unknown or not paths:
+        raise click.ClickException(f"there is no case {' '.join(unknown)}".rstrip())
+    failed = 0
+    for path in paths:
+        result = run_file(path)
+        failed += not result.has_passed
+        click.echo(f"{result.name}: {'passed' if result.has_passed else 'failed'}")
+        for difference in result.differences:
+            click.echo(f"  {difference}")
+        for note in dict.fromkeys(result.notes):
+            click.echo(f"  note: {note}")
+    click.echo(f"{len(paths) - failed} passed, {failed} failed")
+    sys.exit(bool(failed))
 
 
 async def _compare(folder: Folder, name: str) -> Comparison:

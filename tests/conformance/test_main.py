@@ -102,3 +102,53 @@ def test_expectations_of_other_origin_are_not_overwritten(tmp_path: Path) -> Non
 
     assert result.exit_code == 1
     assert pinned.read_text(encoding="utf-8") == "# Pinned elsewhere\n"
+
+
+STATIC = """
+id: {name}
+config:
+  models: {{only: {{}}}}
+  decision: {{name: d, modelRefs: [{{model: only}}]}}
+turns:
+  - request: {{body: {{model: auto, messages: []}}}}
+    backend: {{only: [{{content: x}}]}}
+    expect:
+      calls: [{{model: only}}]
+      evidence: {{iterations: 1}}
+      response: {{status: {status}}}
+"""
+
+
+def test_looper_fixtures_get_a_line_each_and_a_last_one(tmp_path: Path) -> None:
+    """What differs stands below, and so does what was not checked; a broken case hides no other."""
+    (tmp_path / "b.yaml").write_text(STATIC.format(name="b", status=201), encoding="utf-8")
+    (tmp_path / "c.yaml").write_text("[", encoding="utf-8")
+    (tmp_path / "d.yaml").write_text(STATIC.format(name="d", status=200), encoding="utf-8")
+
+    failing = run("looper", tmp_path)
+    passing = run("looper", tmp_path, "--case", "d")
+
+    lines = failing.output.splitlines()
+    assert (failing.exit_code, passing.exit_code) == (1, 0)
+    assert [line for line in lines if not line.startswith(" ")] == [
+        "b: failed",
+        "c: failed",
+        "d: passed",
+        "1 passed, 2 failed",
+    ]
+    assert lines[1].startswith("  response.status: expected 201, got 200 ")
+    assert passing.output.splitlines() == [
+        "d: passed",
+        "  note: evidence is not checked: nothing shows that of a failed run",
+        "1 passed, 0 failed",
+    ]
+
+
+def test_looper_folder_without_the_case_is_an_error(tmp_path: Path) -> None:
+    """Not a run in which nothing failed."""
+    empty = run("looper", tmp_path)
+    (tmp_path / "d.yaml").write_text(STATIC.format(name="d", status=200), encoding="utf-8")
+    unknown = run("looper", tmp_path, "--case", "nobody")
+
+    assert (empty.exit_code, unknown.exit_code) == (1, 1)
+    assert "there is no case nobody" in unknown.output
