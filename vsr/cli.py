@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from vsr.commands.graph_dry_run import dry_run
+from vsr.commands.graph_list import list_graphs
+from vsr.commands.graph_render import render as render_graph
+from vsr.commands.graph_run import run
+from vsr.commands.graph_show import show as show_graph
+from vsr.commands.graph_test import test
+from vsr.commands.graph_validate import validate as validate_graph
 from vsr.config.migrate.command import migrate
 
 if TYPE_CHECKING:
     from vsr.config.document.root import Document
+    from vsr.config.source import Recipes
 
 # ruff: noqa: PLC0415  # a command imports what it needs, so that `--help` answers at once
 
@@ -60,12 +68,13 @@ def validate(file: Path, serve: str | None) -> None:
     this version cannot serve.
     """
     from vsr.config.serving import Gateway
-    from vsr.config.source import load_document, unserved
+    from vsr.config.source import load_document, recipes_of, unserved
     from vsr.errors import ConfigRejected
 
     gateway = Gateway(serve or Gateway.STANDALONE)
     try:
         valid = load_document(file, os.environ)
+        _check_graphs(recipes_of(valid, os.environ, gateway=gateway))
     except ConfigRejected as error:
         _fail(error)
     click.echo(f"{file}: valid ({_counts(valid.document)}), sha256 {valid.loaded.sha256}")
@@ -112,6 +121,20 @@ def show(file: Path, *, redact: bool) -> None:
 
 
 config.add_command(migrate)
+
+
+@main.group()
+def graph() -> None:
+    """Work with request graphs."""
+
+
+graph.add_command(dry_run)
+graph.add_command(test)
+graph.add_command(run)
+graph.add_command(list_graphs)
+graph.add_command(show_graph)
+graph.add_command(validate_graph)
+graph.add_command(render_graph)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -171,6 +194,23 @@ def _check_gateway(gateway: str) -> None:
 def _fail(error: Exception) -> NoReturn:
     click.echo(str(error), err=True)
     sys.exit(1)
+
+
+def _check_graphs(recipes: "Recipes") -> None:
+    """Compile the graphs of a document, if it has any.
+
+    Raises:
+        ConfigRejected: with every fault of them.
+    """
+    if not recipes.has_graphs:
+        return
+    from vsr.engine.recipe_graphs import check_graphs
+    from vsr.engine.shipped import BUILTIN
+    from vsr.errors import ConfigRejected
+
+    problems = check_graphs(recipes.programs, recipes.clusters, BUILTIN)
+    if problems:
+        raise ConfigRejected(problems)
 
 
 def _counts(document: "Document") -> str:

@@ -1,8 +1,9 @@
 """One embedded model server: its connections, its calls, what it saw of them."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
+from typing import Protocol
 
 import attrs
 import trio
@@ -54,14 +55,29 @@ class Call:
             self.ended_at = trio.current_time()
 
 
+class Scripted(Protocol):
+    """What says how each call goes: a `Script`, or what makes one for each call."""
+
+    def for_call(self, number: int | None, headers: Headers) -> Script:
+        """Return the script of one call; see `Script.for_call`."""
+        ...
+
+
 class DemoModel:
     """A model server that does what its script says, and remembers its last calls."""
 
     def __init__(
-        self, network: Network, script: Script | None = None, *, history: int = 2000
+        self,
+        network: Network,
+        script: Scripted | None = None,
+        *,
+        history: int = 2000,
+        respond: Callable[[Seen, Script], Reply] = answer,
     ) -> None:
-        self.script = script or Script()
+        self.script: Scripted = script or Script()
         """May be replaced at any time; calls under way keep theirs."""
+        self.respond = respond
+        """Writes the answers."""
         self.port = 0
         self.calls: deque[Call] = deque(maxlen=history)
         self.malformed: deque[str] = deque(maxlen=history)
@@ -202,15 +218,15 @@ class _ServedConnection:
         await self._take(None, steps(reply, Script()))
 
     async def _answer(self, call: Call, number: int | None, head: RequestHead) -> bool:
-        script, refused = self._model.script, None
+        refused = None
         try:
-            script = script.for_call(number, call.seen.headers)
+            script = self._model.script.for_call(number, call.seen.headers)
         except InvalidRequest as error:
             script, refused = Script(), refusal(error)
         if script.fault is not Fault.REFUSE_BODY and not await self._read_body(call, head):
             await self._take(call, steps(_too_large(), Script()))
             return False
-        reply = refused or answer(call.seen, script)
+        reply = refused or self._model.respond(call.seen, script)
         if head.is_http_1_0:
             script = _for_http_1_0(script)
         elif not head.keep_alive:
