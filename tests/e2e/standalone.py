@@ -64,6 +64,13 @@ class Standalone:
         return self.router.server.ports["public"]
 
     @property
+    def script(self) -> Script:
+        """Return how the backend of `small` behaves."""
+        script = self.small.script
+        assert isinstance(script, Script)
+        return script
+
+    @property
     def url(self) -> str:
         """Return the base URL that OpenAI clients take."""
         return f"http://{BACKEND_HOST}:{self.port}/v1"

@@ -191,13 +191,13 @@ async def _call_under_way(served: Standalone, client: RawClient, request: bytes)
     """Send `request`; return the backend's call once it has been read."""
     await client.send(request)
     await until(lambda: any(seen.is_complete for seen in served.small.seen))
-    if served.small.script.latency_s == 0:
+    if served.script.latency_s == 0:
         await until(lambda: served.small.calls[0].bytes_sent > 0 or _is_silent(served))
     return served.small.calls[0]
 
 
 def _is_silent(served: Standalone) -> bool:
-    return served.small.script.fault is Fault.SILENCE
+    return served.script.fault is Fault.SILENCE
 
 
 async def _assert_freed_by(leave: Callable[[], object], served: Standalone, call: Call) -> None:

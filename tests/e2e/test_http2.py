@@ -172,8 +172,10 @@ async def test_curl_reads_an_early_answer_to_its_upload(
 async def test_leaving_curl_ends_the_backend_call(served: Served) -> None:
     """Killed in the middle of a stream."""
     standalone = served.standalone
-    for model in (standalone.small, standalone.large):
-        model.script = attrs.evolve(model.script, chunks=1000, chunk_interval_s=0.01)
+    for name, model in (("small", standalone.small), ("large", standalone.large)):
+        model.script = attrs.evolve(
+            standalone.script, model=name, chunks=1000, chunk_interval_s=0.01
+        )
     options = curl_options(served, "stream.json")
     command = [program("curl"), "--http2-prior-knowledge", *options, served.url + CHAT_PATH]
 
