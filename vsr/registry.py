@@ -1,6 +1,6 @@
 """Named extensions of one kind, fixed once built."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -28,13 +28,30 @@ class Registry(Generic[T]):
         ValueError: a name is given twice.
     """
 
-    def __init__(self, kind: str, extensions: Iterable[Extension[T]]) -> None:
+    def __init__(
+        self, kind: str, extensions: Iterable[Extension[T]] | Callable[[], Iterable[Extension[T]]]
+    ) -> None:
+        """Take the extensions, or what imports them with the first question for one."""
         self.kind = kind
-        self._by_name: dict[str, Extension[T]] = {}
+        self._load: Callable[[], Iterable[Extension[T]]] | None = None
+        self._known: dict[str, Extension[T]] = {}
+        if callable(extensions):
+            self._load = extensions
+        else:
+            self._fill(extensions)
+
+    @property
+    def _by_name(self) -> dict[str, Extension[T]]:
+        load, self._load = self._load, None
+        if load is not None:
+            self._fill(load())
+        return self._known
+
+    def _fill(self, extensions: Iterable[Extension[T]]) -> None:
         for extension in extensions:
-            if extension.name in self._by_name:
-                raise ValueError(f"{kind} {extension.name!r} is registered twice")
-            self._by_name[extension.name] = extension
+            if extension.name in self._known:
+                raise ValueError(f"{self.kind} {extension.name!r} is registered twice")
+            self._known[extension.name] = extension
 
     def __iter__(self) -> Iterator[Extension[T]]:
         return iter(self._by_name.values())

@@ -20,7 +20,10 @@ MAX_FUNCTION_LINES = 50
 FOLDERS = {"vsr", "graphs", "tests", "fixtures", "container", "kubernetes", "bench", "docs"}
 
 PAGES = {
-    "vsr.graph.nodes.builtin": "docs/graphs.md",
+    "vsr.graph.nodes.builtin": "docs/graphs-reference.md",
+    "vsr.graph.aggregate.builtin": "docs/graphs-reference.md",
+    "vsr.graph.conditions.builtin": "docs/graphs-reference.md",
+    "vsr.graph.transform.builtin": "docs/graphs-reference.md",
     "vsr.decision.signals.builtin": "docs/configuration.md",
     "vsr.decision.selection.builtin": "docs/configuration.md",
     "vsr.engine.plugins.builtin": "docs/plugins.md",
