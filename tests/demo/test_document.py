@@ -26,8 +26,8 @@ def test_demo_document_is_faultless(host: str) -> None:
     assert document.providers.defaults.model == "demo-small"
     endpoints = {each.name: each.backend_refs[0].endpoint for each in document.providers.models}
     assert endpoints == {"demo-small": "127.0.0.1:1001", "demo-large": "127.0.0.1:1002"}
-    decisions = {each.name: each.modelRefs[0].model for each in document.routing.decisions}
-    assert decisions == {"code": "demo-large", "long_prompt": "demo-large"}
+    decisions = {each.name: each.modelRefs[-1].model for each in document.routing.decisions}
+    assert decisions == dict.fromkeys(("draft", "hurry", "code", "long_prompt"), "demo-large")
 
 
 async def test_serve_demo_models_serves_what_the_document_names(

@@ -42,10 +42,40 @@ routing:
       - name: code
         operator: OR
         keywords: [python, traceback, code, function, regex]
+      - name: draft
+        operator: OR
+        keywords: [draft, rewrite]
+      - name: hurry
+        operator: OR
+        keywords: [hurry, quickly]
     context:
       - name: long_prompt
         min_tokens: 1K
+  graphs:
+    draft:
+      description: The small model drafts, and the large one answers with the draft at hand.
+      limits: {{timeout: 20s, max_hops: 2}}
+      steps:
+        - {{id: draft, type: call, model: demo-small}}
+        - id: brief
+          type: transform
+          transformer: prompt
+          template: "Improve on: {{{{ draft.content }}}}"
+        - {{id: answer, type: call, model: demo-large, request: $brief, stream: tail}}
+        - {{type: respond, from: $answer}}
   decisions:
+    - name: draft
+      description: A request graph of this document.
+      priority: 40
+      rules: {{type: keyword, name: draft}}
+      modelRefs: [{{model: demo-small}}, {{model: demo-large}}]
+      algorithm: {{type: graph, graph: draft}}
+    - name: hurry
+      description: A graph that ships; the large model is asked when the small one is slow.
+      priority: 30
+      rules: {{type: keyword, name: hurry}}
+      modelRefs: [{{model: demo-small}}, {{model: demo-large}}]
+      algorithm: {{type: graph, graph: builtin/hedge, params: {{after: 50ms}}}}
     - name: code
       description: Questions about code need the large model.
       priority: 20
@@ -79,6 +109,8 @@ One about code goes to demo-large; the x-vsr-selected-* headers say why:
 
 The same, streamed:
   curl -sN {base}/v1/chat/completions {json} -d '{streamed}'
+
+Ask for a "draft", or say "hurry": request graphs answer then.
 """
 
 
