@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from vsr.commands.graph_dry_run import dry_run
-from vsr.commands.graph_list import list_graphs
-from vsr.commands.graph_render import render as render_graph
-from vsr.commands.graph_run import run
-from vsr.commands.graph_show import show as show_graph
-from vsr.commands.graph_test import test
-from vsr.commands.graph_validate import validate as validate_graph
+from vsr.commands.graph_group import GraphGroup
 from vsr.config.migrate.command import migrate
 
 if TYPE_CHECKING:
@@ -123,18 +117,9 @@ def show(file: Path, *, redact: bool) -> None:
 config.add_command(migrate)
 
 
-@main.group()
+@main.group(cls=GraphGroup)
 def graph() -> None:
     """Work with request graphs."""
-
-
-graph.add_command(dry_run)
-graph.add_command(test)
-graph.add_command(run)
-graph.add_command(list_graphs)
-graph.add_command(show_graph)
-graph.add_command(validate_graph)
-graph.add_command(render_graph)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 import trio
@@ -20,6 +21,7 @@ from vsr.config.source import check_bytes, load_snapshot
 from vsr.engine.extensions import Extensions, StateKeeper, Surroundings
 from vsr.engine.pipeline import compile_engine
 from vsr.engine.shipped import BUILTIN
+from vsr.engine.stores import Stores, open_configured, open_memory
 from vsr.errors import ConfigRejected, Problem
 from vsr.gateway.certificates import load_certificates
 from vsr.gateway.gateway import Gateway
@@ -27,9 +29,6 @@ from vsr.gateway.metrics_listener import MetricsFront
 from vsr.gateway.opening import load_http2
 from vsr.gateway.serve import BindFailed, Server
 from vsr.gateway.tracing import TracedGateway
-from vsr.graph.run import GraphRun
-from vsr.graph.suspend.settings import Stores, open_memory, open_store
-from vsr.graph.suspend.tool_ids import DrawBytes
 from vsr.network.epoll import EpollNetwork
 from vsr.network.port import Network
 from vsr.resources.listener import Listener
@@ -40,12 +39,14 @@ from vsr.routing.ports import GraphPorts, NoRuntime, Runtime
 from vsr.telemetry.access_log import AccessLog
 from vsr.telemetry.spans import SpanSink, open_sink
 from vsr.upstream.background import Background
-from vsr.upstream.caller import UpstreamCaller
 from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.clusters import Clusters
 from vsr.upstream.clusters import Surroundings as UpstreamSurroundings
-from vsr.upstream.fetch import HttpFetch
 from vsr.upstream.tls_contexts import backend_context
+
+if TYPE_CHECKING:
+    from vsr.graph.run import GraphRun
+    from vsr.graph.suspend.tool_ids import DrawBytes
 
 _log = logging.getLogger("vsr")
 _FLUSH_S = 2.0
@@ -67,8 +68,8 @@ class Parts:
     monotonic: Callable[[], float] = time.perf_counter
     """See `engine.extensions.Surroundings`, as for what follows."""
     unix: Callable[[], float] = time.time
-    on_run: Callable[[GraphRun], None] | None = None
-    draw: DrawBytes = secrets.token_bytes
+    on_run: "Callable[[GraphRun], None] | None" = None
+    draw: "DrawBytes" = secrets.token_bytes
     """Bytes that nobody can guess, for ids that a client gets."""
     stores: Stores = attrs.field(factory=partial(Stores, open_memory))
     """Of runs that wait for their clients' tools."""
@@ -80,7 +81,7 @@ class Parts:
             network=network,
             extensions=BUILTIN,
             rng=random.Random(),  # noqa: S311  # spreads load, hides nothing
-            stores=Stores(partial(open_store, os.environ, secrets.token_bytes)),
+            stores=Stores(partial(open_configured, os.environ, secrets.token_bytes)),
         )
 
 
@@ -108,7 +109,7 @@ def build_generation(
             parts.unix,
             parts.runtime,
             parts.on_run,
-            StateKeeper(parts.stores.store(snapshot.settings.looper.state), parts.draw),
+            _keeper(parts, snapshot) if snapshot.has_graphs else None,
         ),
     )
     # Behind everything that may be refused: it takes over what the one before has.
@@ -118,6 +119,12 @@ def build_generation(
         UpstreamSurroundings(parts.network, parts.rng, backend_context, parts.background),
         earlier if isinstance(earlier, Clusters) else None,
     )
+    if not snapshot.has_graphs:
+        return Generation(version, snapshot, engine, clusters, on_unused=clusters.close)
+    # Loaded where they are needed, as all that only graphs need.
+    from vsr.upstream.caller import UpstreamCaller  # noqa: PLC0415
+    from vsr.upstream.fetch import HttpFetch  # noqa: PLC0415
+
     fetch = HttpFetch(parts.network, backend_context, snapshot.settings.egress)
     engine.ports = GraphPorts(UpstreamCaller(clusters), fetch)
 
@@ -126,6 +133,10 @@ def build_generation(
         fetch.close()
 
     return Generation(version, snapshot, engine, clusters, on_unused=close)
+
+
+def _keeper(parts: Parts, snapshot: Snapshot) -> StateKeeper:
+    return StateKeeper(parts.stores.store(snapshot.settings.looper.state), parts.draw)
 
 
 @attrs.define(eq=False)

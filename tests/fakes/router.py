@@ -14,7 +14,8 @@ from vsr.compose import Parts, Router, build_generation
 from vsr.config.report import Report
 from vsr.config.source import check_bytes
 from vsr.engine.extensions import Extensions
-from vsr.graph.suspend.settings import Stores, open_memory
+from vsr.engine.stores import Stores
+from vsr.graph.suspend.settings import open_memory
 from vsr.graph.suspend.store import SuspendStore
 from vsr.headers import HeaderLine
 from vsr.http.framing import FramingError

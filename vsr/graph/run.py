@@ -7,20 +7,20 @@ import attrs
 import msgspec
 import msgspec.structs
 
-from vsr.codec.chat_body import ChatBody
 from vsr.deadline import Deadline
 from vsr.errors import BudgetExhausted
-from vsr.graph.account import Account
 from vsr.graph.budget import Budget
 from vsr.graph.ledger import Ledger, LedgerEntry
-from vsr.graph.value import Inputs
 from vsr.resources.reliability import CallOverride
 from vsr.routing.outcome import NOTHING_USED, Outcome
 from vsr.routing.plan import Hop
 from vsr.routing.ports import Caller, Fetch, Hops, Runtime, Tasks
 
 if TYPE_CHECKING:
+    from vsr.codec.chat_body import ChatBody
+    from vsr.graph.account import Account
     from vsr.graph.suspend.waiting import Waiting
+    from vsr.graph.value import Inputs
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
 """Of one call. Source: the reference's default."""
@@ -48,7 +48,7 @@ class TailCall(msgspec.Struct, gc=False):
     entry: LedgerEntry
     reliability: CallOverride | None = None
     """What the step changes of the call's policy."""
-    body: ChatBody | None = None
+    body: "ChatBody | None" = None
     """What is asked, where a graph has written it; None: the client's request as it is."""
     hop: Hop | None = None
 
@@ -81,8 +81,8 @@ class GraphRun(msgspec.Struct, gc=False):
     runtime: Runtime | None = None
     fetch: Fetch | None = None
     """Asks a service that is no model; None where there is no way to one."""
-    inputs: Inputs | None = None
-    counts: Account | None = None
+    inputs: "Inputs | None" = None
+    counts: "Account | None" = None
     """What its calls have used; None where nobody asks, as in a plain request."""
     max_answer_bytes: int = MAX_ANSWER_BYTES
     on_refusal: Callable[[], None] | None = None
@@ -96,9 +96,11 @@ class GraphRun(msgspec.Struct, gc=False):
     """None where the run cannot be suspended."""
 
     @property
-    def account(self) -> Account:
+    def account(self) -> "Account":
         """Return what its calls have used so far."""
         if self.counts is None:
+            from vsr.graph.account import Account  # noqa: PLC0415  # plain requests count nothing
+
             self.counts = Account()
         return self.counts
 

@@ -46,3 +46,9 @@ class Snapshot:
     settings: Settings = Settings()
     tracing: Tracing | None = None
     """None: requests are not traced."""
+
+    @property
+    def has_graphs(self) -> bool:
+        """Return whether a decision is answered by a graph."""
+        decisions = (each for program in self.programs for each in program.decisions)
+        return any(decision.algorithm.graph is not None for decision in decisions)

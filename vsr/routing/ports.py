@@ -1,12 +1,11 @@
 """The protocols through which engine, graph and adapters reach the rest; open by default."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 import msgspec
 
-from vsr.codec.chat_body import ChatBody
 from vsr.deadline import Deadline
 from vsr.headers import Headers
 from vsr.network.port import Connection
@@ -17,6 +16,9 @@ from vsr.routing.outcome import Attempt, Cause
 from vsr.routing.plan import Alternatives, Call, Hop, Label
 from vsr.routing.request import Request
 from vsr.routing.trace import Trace
+
+if TYPE_CHECKING:
+    from vsr.codec.chat_body import ChatBody
 
 
 class Tasks(Protocol):
@@ -270,7 +272,7 @@ class Hops(Protocol):
     """Makes calls to models of a decision out of chat completions that a graph has written."""
 
     def open(
-        self, model: str, body: ChatBody, *, reliability: CallOverride | None, is_bounded: bool
+        self, model: str, body: "ChatBody", *, reliability: CallOverride | None, is_bounded: bool
     ) -> Hop:
         """Return the call to `model`, with that hop's plugins, credentials and policy.
 

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from vsr.engine.stores import Stores
 from vsr.graph.suspend.file import FileStore
 from vsr.graph.suspend.memory import MemoryStore
-from vsr.graph.suspend.settings import Stores, default_directory, open_memory, open_store
+from vsr.graph.suspend.settings import default_directory, open_memory, open_store
 from vsr.resources.looper import StateBackend, StateStore
 
 

@@ -4,10 +4,8 @@ Source of names and defaults: looper-algorithms 2.1.
 """
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-
-import attrs
 
 from vsr.graph.suspend.file import FileStore
 from vsr.graph.suspend.memory import MemoryStore
@@ -16,20 +14,6 @@ from vsr.graph.suspend.tool_ids import DrawBytes
 from vsr.resources.looper import StateBackend, StateStore
 
 _DIRECTORY = "vllm-sr-flow-state"
-
-
-@attrs.define(eq=False)
-class Stores:
-    """The stores of one process: a reload that leaves the settings as they are keeps its store."""
-
-    _open: Callable[[StateStore], SuspendStore]
-    _opened: dict[StateStore, SuspendStore] = attrs.field(factory=dict, init=False)
-
-    def store(self, settings: StateStore) -> SuspendStore:
-        """Return the store of these settings."""
-        if settings not in self._opened:
-            self._opened[settings] = self._open(settings)
-        return self._opened[settings]
 
 
 def open_memory(settings: StateStore) -> SuspendStore:
