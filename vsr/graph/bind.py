@@ -28,6 +28,8 @@ Reader = Callable[[object, Path, Env], Bound]
 """Reads the fields of one annotation that is not plain data."""
 
 _LISTS = (tuple, list, Sequence)
+STEP_KEYS = ("id", "type", "error")
+"""What a step reads itself, whatever its type; most read `on_error` too."""
 SECONDS = "seconds"
 """Marks a number that is authored as a duration like `250ms`."""
 VISIBLE = "visible"
@@ -84,7 +86,9 @@ class Binder:
                 bound[field.name] = Deferred(Scope.visible)
             elif REGISTRY in field.metadata:
                 kind_of = field.metadata[REGISTRY]
-                bound[field.name] = self._extension(kind_of, raw.get(key), rest, (*path, key), env)
+                place, taken = (*path, key), (*STEP_KEYS, "on_error", *known)
+                self.refuse_shadowed(kind_of, raw.get(key), taken, place)
+                bound[field.name] = self._extension(kind_of, raw.get(key), rest, place, env)
                 rest = {}
             elif key in raw:
                 bound[field.name] = self.bind(raw[key], hints[field.name], (*path, key), seen)
@@ -113,6 +117,16 @@ class Binder:
         if fields.constant is not None:
             return Constant(fields.constant, result)
         return Deferred(fields.build, result)
+
+    def refuse_shadowed(self, kind: str, name: object, taken: Sequence[str], path: Path) -> None:
+        """Complain of an extension with fields that its step reads itself: they stay unset."""
+        registry = self.registries[kind]
+        if not isinstance(name, str) or name not in registry:
+            return
+        for field in attrs.fields(registry.get(name).config):
+            if field.init and key_of(field.name) in taken:
+                what = f"{registry.kind} {name!r} has a field {field.name!r}, which its step reads"
+                self.complain(path, what, "", "rename the field in the extension's class")
 
     def refuse_unknown(self, raw: Mapping[str, object], known: Sequence[str], path: Path) -> None:
         """Complain of keys that nobody reads."""

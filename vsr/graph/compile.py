@@ -7,7 +7,7 @@ import attrs
 
 from vsr.codec.chat_body import ChatBody
 from vsr.config.step_reliability import read_step_reliability
-from vsr.graph.bind import Binder, Fields, key_of
+from vsr.graph.bind import STEP_KEYS, Binder, Fields, key_of
 from vsr.graph.block import FAIL, Block, CompiledStep, OnError, always_ends
 from vsr.graph.compiled import CompiledGraph
 from vsr.graph.conditions.compile import ConditionReader
@@ -20,7 +20,7 @@ from vsr.graph.value import Failure
 from vsr.registry import Registry
 from vsr.resources.reliability import CallOverride
 
-_OWN_KEYS = ("id", "type", "on_error", "error")
+_OWN_KEYS = (*STEP_KEYS, "on_error")
 
 
 @attrs.frozen
@@ -50,6 +50,7 @@ class StepCompiler:
         binder = Binder(
             self.complain,
             registries={
+                "type": self.registries.nodes,
                 "aggregate": self.registries.aggregates,
                 "transformer": self.registries.transformers,
             },
@@ -103,8 +104,9 @@ class StepCompiler:
             text = self._read_text(error, (*path, "error"), env).value
         if cls is None:
             return None, object
+        self.binder.refuse_shadowed("type", raw["type"], STEP_KEYS, (*path, "type"))
         own_error = "on_error" in {key_of(field.name) for field in attrs.fields(cls)}
-        stripped = _OWN_KEYS if not own_error else ("id", "type", "error")
+        stripped = _OWN_KEYS if not own_error else STEP_KEYS
         own = {key: value for key, value in raw.items() if key not in stripped}
         on_error = FAIL if own_error else self._on_error(raw, path, env)
         fields = self.binder.fields(cls, own, path, env)
