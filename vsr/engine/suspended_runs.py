@@ -34,6 +34,7 @@ from vsr.graph.value import Inputs
 from vsr.routing.request import Principal
 
 _PUT_BACK_S = 5.0
+_LOST = "a run that waits for tools is lost"
 """How long a run may take to be put back after its client has left."""
 _STREAM_MEMBERS = ("stream", "stream_options")
 _log = logging.getLogger("vsr.engine")
@@ -83,8 +84,10 @@ class Stay:
             _restore(run, kept, inputs.request, self.keeper)
             return await self._run_and_keep(run)
         except BaseException:
-            with trio.CancelScope(shield=True, relative_deadline=_PUT_BACK_S):
+            with trio.CancelScope(shield=True, relative_deadline=_PUT_BACK_S) as scope:
                 await self._put_back(kept)
+            if scope.cancelled_caught:
+                _log.error("%s: its store takes too long", _LOST)
             raise
 
     async def _run_and_keep(self, run: GraphRun) -> Answer | TailCall:
@@ -94,13 +97,16 @@ class Stay:
         now_unix_s = self.unix()
         kept = _suspended(run, value, self.identity, now_unix_s)
         await self.keeper.store.put(kept, now_unix_s=now_unix_s)
+        # A thread that writes is not interrupted. A client that left meanwhile knows nothing of
+        # this state, and the one before must be put back.
+        await trio.lowlevel.checkpoint_if_cancelled()
         return value.answer
 
     async def _put_back(self, kept: SuspendedRun) -> None:
         try:
             await self.keeper.store.put(kept, now_unix_s=self.unix())
         except VsrError:
-            _log.exception("a run that waits for tools is lost")
+            _log.exception(_LOST)
 
 
 def principal_key(principal: Principal) -> str:
