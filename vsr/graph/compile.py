@@ -87,7 +87,7 @@ class StepCompiler:
             if later is not None:
                 env = env.with_names(later(env, step.node.bound))
             ended = ended or (step.id if always_ends(step) else "")
-        self._check_tails(raw, steps, path)
+        self._check_tails(raw, steps, path, env)
         return Block(tuple(steps), kind, env.names)
 
     def _step(
@@ -148,13 +148,21 @@ class StepCompiler:
         bound = self.binder.bind(raw["on_error"], OnError, (*path, "on_error"), env)
         return FAIL if bound == Constant(None) else bound
 
-    def _check_tails(self, raw: Sequence[object], steps: list[CompiledStep], path: Path) -> None:
+    def _check_tails(
+        self, raw: Sequence[object], steps: list[CompiledStep], path: Path, env: Env
+    ) -> None:
         """Check that nothing but `respond` follows a call that is handed out."""
         for index, step in enumerate(steps):
             if not _is_tail(step):
                 continue
             if self.is_nested:
                 what, mend = "a graph inside another one cannot hand out a call", "say `never`"
+                self.complain((*path, index, "stream"), what, "", mend)
+            if not env.may_hand_out:
+                what, mend = (
+                    "what a waiting client is told cannot be a handed out call",
+                    "say `never`",
+                )
                 self.complain((*path, index, "stream"), what, "", mend)
             after = raw[index + 1] if index + 1 < len(raw) else None
             if after != {"type": "respond", "from": f"${step.id}"} and after != {

@@ -94,6 +94,8 @@ class Env:
     may_respond: bool = True
     may_suspend: bool = True
     """Whether a call may wait for the client's tools here."""
+    may_hand_out: bool = True
+    """Whether the graph may end with a call that the adapter makes."""
 
     def with_names(self, names: Mapping[str, Static]) -> "Env":
         """Return what is seen with some names more."""

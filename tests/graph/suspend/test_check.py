@@ -10,6 +10,10 @@ from vsr.registry import Extension
 WAIT = {"id": "answer", "type": "call", "model": "a", "on_tool_calls": "suspend"}
 RESPOND = {"type": "respond", "from": "$answer"}
 TEXT = {"type": "respond", "from": "text"}
+TAIL = [
+    {"id": "said", "type": "call", "model": "b", "stream": "tail"},
+    {"type": "respond", "from": "$said"},
+]
 
 
 @pytest.mark.parametrize(
@@ -23,6 +27,11 @@ TEXT = {"type": "respond", "from": "text"}
         ([{**WAIT, "stream": "follow"}, RESPOND], "cannot stream"),
         ([{**WAIT, "on_suspend": [{"type": "call", "model": "b"}]}, RESPOND], "without an answer"),
         ([{**WAIT, "on_suspend": [{**WAIT, "id": "b"}, TEXT]}, RESPOND], "cannot wait"),
+        ([{**WAIT, "on_suspend": TAIL}, RESPOND], "cannot be a handed out call"),
+        (
+            [{**WAIT, "on_suspend": [{"type": "branch", "cases": [], "else": TAIL}]}, RESPOND],
+            "cannot be a handed out call",
+        ),
         (
             [
                 {"type": "loop", "times": 1, "do": [{**WAIT, "on_suspend": [{"type": "break"}]}]},

@@ -38,7 +38,7 @@ def _suspended(env: Env, bound: Mapping[str, Bound]) -> Env:
     """Return what the steps see that answer a client whose tools are called."""
     del bound
     inner = env.with_names({PENDING: Static(PendingToolCalls, zone=env.zone)})
-    return attrs.evolve(inner, in_loop=False, may_suspend=False)
+    return attrs.evolve(inner, in_loop=False, may_suspend=False, may_hand_out=False)
 
 
 def _word(bound: Mapping[str, Bound], field: str) -> object:
