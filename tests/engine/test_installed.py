@@ -12,14 +12,14 @@ from tests.conformance.looper_reply import Response, reply_of
 from tests.conformance.looper_server import ScriptedServer, SeenCall
 from tests.fakes.router import as_snapshot, start_router
 from vsr.engine.installed import with_installed
-from vsr.engine.recipe_graphs import RecipeGraphs, registries_of
+from vsr.engine.recipe_graphs import RecipeGraphs
 from vsr.engine.shipped import BUILTIN
 from vsr.errors import ConfigRejected
 from vsr.graph.compile import Registries
 from vsr.network.memory import MemoryNetwork
 
 EXAMPLE = Path(__file__).parents[1] / "plugins" / "example_node"
-SHIPPED = registries_of(BUILTIN)
+SHIPPED = BUILTIN.shipped_registries()
 DOCUMENT = """
 listeners: [{{name: main, address: 127.0.0.1, port: 8899}}]
 providers:

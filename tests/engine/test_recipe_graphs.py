@@ -8,7 +8,7 @@ import trio
 from tests.fakes.router import as_snapshot
 from vsr.compose import Parts, build_generation
 from vsr.config.library import find_graph
-from vsr.engine.recipe_graphs import RecipeGraphs, check_graphs, registries_of, unknown_model
+from vsr.engine.recipe_graphs import RecipeGraphs, check_graphs, unknown_model
 from vsr.engine.shipped import BUILTIN
 from vsr.errors import ConfigRejected
 from vsr.graph.graph import PLAIN, GraphCompiler
@@ -106,7 +106,7 @@ def test_documents_without_models_at_hand_are_still_checked() -> None:
 def test_plain_requests_run_the_graph_that_their_authored_form_compiles_to() -> None:
     """It stands ready, so that a Router without graphs loads nothing that compiles them."""
     problems: list[object] = []
-    registries = registries_of(BUILTIN)
+    registries = BUILTIN.shipped_registries()
 
     graph = GraphCompiler(registries, find_graph, unknown_model).open(
         PLAIN, lambda *fault: problems.append(fault)

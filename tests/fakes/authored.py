@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
-from vsr.engine.recipe_graphs import registries_of, unknown_model
+from vsr.engine.recipe_graphs import unknown_model
 from vsr.engine.shipped import BUILTIN
 from vsr.graph.compiled import CompiledGraph
 from vsr.graph.env import Path
@@ -52,7 +52,7 @@ class Workbench:
         """Compile steps; without `given`, with the defaults of their parameters alone."""
         source = GraphSource("it", specs or {}, limits or GraphLimits(), steps)
         find = {**self.graphs, "it": source}.get
-        compiler = GraphCompiler(registries_of(BUILTIN), find, unknown_model, self.bounds_of)
+        compiler = GraphCompiler(BUILTIN.shipped_registries(), find, unknown_model, self.bounds_of)
         graph: CompiledGraph | None
         if given is None:
             graph = compiler.with_defaults(source, self.complain)

@@ -55,10 +55,13 @@ class Extensions:
         Raises:
             ConfigRejected: what a package adds cannot be used.
         """
+        return self.with_installed(self.shipped_registries())
+
+    def shipped_registries(self) -> "Registries":
+        """Return what graphs may ask for without what installed packages add."""
         from vsr.graph.compile import Registries  # noqa: PLC0415  # see above
 
-        shipped = Registries(self.nodes, self.aggregates, self.transformers, self.conditions)
-        return self.with_installed(shipped)
+        return Registries(self.nodes, self.aggregates, self.transformers, self.conditions)
 
 
 @attrs.frozen

@@ -7,7 +7,6 @@ import attrs
 from vsr.engine.extensions import Extensions
 from vsr.engine.target import layered
 from vsr.errors import Problem
-from vsr.graph.compile import Registries
 from vsr.graph.compiled import CompiledGraph
 from vsr.graph.env import Complain, Path
 from vsr.graph.graph import GraphCompiler
@@ -18,13 +17,6 @@ from vsr.resources.graph import CANDIDATES, GraphSource, Written
 from vsr.resources.program import Decision, ModelRef, Program
 from vsr.resources.reliability import CallOverride
 from vsr.routing.budget import Price
-
-
-def registries_of(extensions: Extensions) -> Registries:
-    """Return what ships and graphs may ask for by name."""
-    return Registries(
-        extensions.nodes, extensions.aggregates, extensions.transformers, extensions.conditions
-    )
 
 
 @attrs.frozen

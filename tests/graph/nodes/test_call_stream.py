@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from vsr.engine.recipe_graphs import registries_of
 from vsr.engine.shipped import BUILTIN
 from vsr.graph.graph import GraphCompiler
 from vsr.graph.value import ModelRef
@@ -24,7 +23,7 @@ def faults(stream: str, *before: dict[str, object]) -> Sequence[str]:
     )
     found: list[str] = []
     compiler = GraphCompiler(
-        registries_of(BUILTIN), lambda _: None, lambda ref: ModelRef(ref.model, ref.model)
+        BUILTIN.shipped_registries(), lambda _: None, lambda ref: ModelRef(ref.model, ref.model)
     )
     compiler.open(source, lambda _path, *text: found.append(text[0]))
     return found

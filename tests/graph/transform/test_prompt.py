@@ -10,12 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fakes.graph import source_of
 from tests.graph.remom_replies import INPUTS, reply
+from vsr.engine.shipped import BUILTIN
 from vsr.errors import GraphFailed
+from vsr.graph.graph import GraphCompiler
 from vsr.graph.transform.prompt import WritePrompt, check_template
 from vsr.graph.transform.prompt_meter import MAX_OUTPUT_CHARACTERS, MAX_WORK
 from vsr.graph.transform.template_refused import TemplateRefused
-from vsr.graph.value import BranchOutcome, Failure, Prompt
+from vsr.graph.value import BranchOutcome, Failure, ModelRef, Prompt
+from vsr.resources.graph import ParamSpec, ParamType
 
 VALUES: Mapping[str, object] = {
     "panel": [
@@ -117,6 +121,31 @@ def test_template_is_refused_when_it_is_loaded(template: str, message: str) -> N
         check_template(template, VALUES.keys())
 
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("template", "is_refused"),
+    [("$said.content", True), ("$params.brief", False), ("{{ said.content }}", False)],
+)
+def test_template_is_never_what_a_model_said(template: str, *, is_refused: bool) -> None:
+    """It would be compiled for every request, and could ask for anything that templates can."""
+    source = source_of(
+        [
+            {"id": "said", "type": "call", "model": "a"},
+            {"id": "asked", "type": "transform", "transformer": "prompt", "template": template},
+            {"id": "answer", "type": "call", "model": "a", "request": "$asked"},
+            {"type": "respond", "from": "$answer"},
+        ],
+        {"brief": ParamSpec(ParamType.STRING)},
+    )
+    found: list[str] = []
+    compiler = GraphCompiler(
+        BUILTIN.shipped_registries(), lambda _: None, lambda ref: ModelRef(ref.model, ref.model)
+    )
+    compiler.open(source, lambda _path, *text: found.append(text[0]))
+
+    wanted = "template comes from a result: a model's words are values, never a template"
+    assert found == ([wanted] if is_refused else [])
 
 
 def test_template_of_known_names_is_accepted() -> None:

@@ -6,7 +6,7 @@ from typing import Literal
 import attrs
 
 from vsr.errors import GraphFailed
-from vsr.graph.env import Bound, Constant, Env
+from vsr.graph.env import Bound, Constant, Env, known_of
 from vsr.graph.transform.template_refused import TemplateRefused
 from vsr.graph.transform.transformer import Transformer
 from vsr.graph.value import Inputs, Prompt
@@ -29,6 +29,8 @@ class WritePrompt:
     def faults(env: Env, bound: Mapping[str, Bound]) -> Iterator[str]:
         """Yield what is wrong with the template where it stands."""
         template = bound.get("template")
+        if not known_of(template).is_given:
+            yield "template comes from a result: a model's words are values, never a template"
         if isinstance(template, Constant) and isinstance(template.value, str):
             try:
                 check_template(template.value, (*env.names, "params"))

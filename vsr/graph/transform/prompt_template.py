@@ -63,9 +63,11 @@ def _environment() -> _Environment:
     return environment
 
 
-@functools.lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=4096)
 def compile_prompt(source: str) -> Template:
     """Return the template; it is kept, since compiling takes far longer than running.
+
+    Only the document's own texts get here; more than are kept would be compiled per request.
 
     Raises:
         TemplateRefused: it cannot be used; the message says in which line and why.
