@@ -147,7 +147,10 @@ def loops(inner: st.SearchStrategy[Step]) -> st.SearchStrategy[Step]:
 
 
 ASKS = st.recursive(st.just(ASK), lambda inner: parallels(inner) | loops(inner), max_leaves=4)
-STEPS = st.recursive(st.just(WAIT) | ASKS, lambda inner: loops(inner) | st.just(WAIT), max_leaves=4)
+SIDE_BY_SIDE = parallels(st.just(ASK))
+STEPS = st.recursive(
+    st.just(WAIT) | SIDE_BY_SIDE | ASKS, lambda inner: loops(inner) | st.just(WAIT), max_leaves=4
+)
 
 
 async def told(graph: str, *, stops: bool) -> tuple[object, Counter[str]]:
@@ -170,7 +173,7 @@ def _without_rounds(value: object) -> object:
 
 
 @settings(max_examples=25, deadline=None)
-@given(steps=lists_of(STEPS))
+@given(steps=lists_of(STEPS).map(lambda steps: [*steps, WAIT]))
 def test_run_that_stops_comes_to_the_same(steps: list[Step]) -> None:
     """Values, variables, losers and failures; and no call is made twice."""
     named = numbered(steps)

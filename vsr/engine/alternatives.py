@@ -89,7 +89,11 @@ class SessionAlternatives:
         self._prepared = target, outgoing
 
     def last_resort(self, path: Sequence[str]) -> ImmediateResponse:
-        """Return the fixed answer behind the last model; the policy has one."""
+        """Return the fixed answer behind the last model.
+
+        Raises:
+            RoutingFailed: the policy has none, or the request is no chat.
+        """
         session, resort = self._session, self._fallback.policy.last_resort
         if session.chat is None or resort is None:
             raise RoutingFailed
@@ -101,7 +105,11 @@ class SessionAlternatives:
         return answer.answer(session.endpoint.protocol, draft, tuple(path), unix_s)
 
     def commit(self, path: Sequence[str]) -> Label:
-        """Let the session go on with the call prepared last; return what logs call it then."""
+        """Let the session go on with the call prepared last; return what logs call it then.
+
+        Raises:
+            RoutingFailed: none was prepared.
+        """
         if self._prepared is None:
             raise RoutingFailed
         session = self._session

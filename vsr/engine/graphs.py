@@ -12,6 +12,7 @@ from vsr.engine.suspended_runs import identity_of
 from vsr.engine.target import Target, Workshop
 from vsr.errors import Problem
 from vsr.resources.cluster import Cluster
+from vsr.resources.looper import LOOPERS
 from vsr.resources.plugin import HeaderMutation, SystemPrompt
 from vsr.resources.program import Decision, ModelRef, Program
 from vsr.resources.snapshot import Snapshot
@@ -19,8 +20,6 @@ from vsr.routing.budget import Price
 from vsr.routing.effect import HeaderEdit
 from vsr.routing.plan import Label
 
-LOOPERS = frozenset({"confidence", "ratings", "remom", "fusion", "workflows"})
-"""Algorithms of the reference that ask several models."""
 _ON_HOPS = (SystemPrompt, HeaderMutation)
 """Plugins that run on every hop. Source: looper-algorithms 5.2."""
 

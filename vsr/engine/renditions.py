@@ -55,7 +55,11 @@ class SessionRenditions:
     """What was made so far, by profile."""
 
     def call_for(self, profile: int) -> Call:
-        """Return the client's request for the backends of another profile."""
+        """Return the client's request for the backends of another profile.
+
+        Raises:
+            RoutingFailed: the request is no chat.
+        """
         session = self._session
         if session.chat is None:
             raise RoutingFailed

@@ -49,7 +49,11 @@ class NodeContext(msgspec.Struct, gc=False):
 
     @property
     def inputs(self) -> Inputs:
-        """Return what pure extensions may know of the request."""
+        """Return what pure extensions may know of the request.
+
+        Raises:
+            RuntimeError: the run was made for tail calls only, see `GraphRun`.
+        """
         inputs = self.run.inputs
         if inputs is None:
             raise RuntimeError("this run has tail calls only")
@@ -130,6 +134,7 @@ class NodeContext(msgspec.Struct, gc=False):
         Raises:
             BudgetExhausted, DeadlineExceeded: no call was made.
             CallFailed, UpstreamFailure: it got no usable answer; its ledger entry says how.
+            RuntimeError: the run was made for tail calls only, see `GraphRun`.
         """
         run = self.run
         if run.hops is None or run.caller is None:

@@ -5,6 +5,9 @@ from enum import StrEnum
 
 import attrs
 
+LOOPERS = frozenset({"confidence", "ratings", "remom", "fusion", "workflows"})
+"""Algorithms of the reference that ask several models."""
+
 
 class StateBackend(StrEnum):
     """Where runs that wait for a client's tools are kept."""

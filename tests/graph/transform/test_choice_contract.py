@@ -12,7 +12,6 @@ from vsr.graph.transform.choice_contract import (
     ChoiceSpec,
     MajorityChoice,
     Source,
-    check_choice,
     majority_of,
 )
 
@@ -110,26 +109,3 @@ def test_majority_of_has_the_most_votes(said: list[str]) -> None:
         most = max(votes.count(value) for value in ABC.values)
         assert votes.count(winner) == most
         assert winner == next(vote for vote in votes if votes.count(vote) == most)
-
-
-@pytest.mark.parametrize(
-    ("choice", "words"),
-    [
-        (ChoiceSpec(()), "no values"),
-        (ChoiceSpec(("A", " ")), "blank"),
-        (ChoiceSpec(("Yes", "yes")), "twice"),
-        (ChoiceSpec(("A",), template="it is"), "template"),
-    ],
-)
-def test_check_choice_names_the_fault(choice: ChoiceSpec, words: str) -> None:
-    """A contract that nobody can keep is refused when the document is loaded."""
-    (problem,) = check_choice(choice, "here")
-
-    assert problem.path == "here"
-    assert words in problem.what
-
-
-def test_check_choice_accepts_a_good_one() -> None:
-    """Both spellings of the place are known."""
-    assert check_choice(ChoiceSpec(("A", "B"), template="{{choice}}"), "here") == []
-    assert check_choice(ChoiceSpec(("A", "B"), template="{choice}"), "here") == []

@@ -114,8 +114,20 @@ _steps = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=40)
-@given(st.builds(WorkflowPlan, st.lists(_steps, max_size=4).map(tuple)))
+_workers = st.sampled_from(["a", "b", " c", "a", "b", "ghost"])
+_good_steps = st.builds(
+    WorkflowStep,
+    id=st.sampled_from(["s", "t", "", " "]),
+    role=st.sampled_from(["", "worker"]),
+    models=st.lists(_workers, min_size=1, max_size=2).map(tuple),
+    prompt=st.sampled_from(["", "do"]),
+    access_list=st.sampled_from([None, None, ("s",), ("s:0:a",)]),
+)
+_plans = st.lists(_good_steps, min_size=1, max_size=2) | st.lists(_steps, max_size=4)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.builds(WorkflowPlan, _plans.map(tuple)))
 def test_checked_plan_is_within_its_limits_and_stays_so(plan: WorkflowPlan) -> None:
     """What passes is complete and inside the limits, and checking it again changes nothing."""
     try:

@@ -146,8 +146,26 @@ _json = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=40)
-@given(_json)
+_planned = st.fixed_dictionaries(
+    {
+        "steps": st.lists(
+            st.fixed_dictionaries(
+                {"models": st.lists(st.sampled_from(["a", "b", "ghost"]), min_size=1, max_size=2)},
+                optional={
+                    "id": st.sampled_from(["s", ""]),
+                    "access_list": st.lists(st.sampled_from(["s", "t"]), max_size=2),
+                },
+            ),
+            min_size=1,
+            max_size=3,
+        )
+    }
+)
+"""Plans that may well be followed."""
+
+
+@settings(deadline=None, max_examples=60)
+@given(_planned | _json)
 def test_dynamic_plan_survives_any_json_under_skip(written: object) -> None:
     """Whatever a planner writes, `skip` gives a plan that can be followed."""
     workflow = _plan(reply("p", json.dumps(written)), on_error="skip")

@@ -18,7 +18,7 @@ def contract_of(spec: OutputContractSpec | None) -> dict[str, object] | None:
         return None
     render, extract, reference = spec.render, spec.extract, spec.reference
     mode = (None if extract is None else extract.mode) or "exact"
-    sources = list((() if extract is None else extract.sources) or ("content",))
+    sources = sources_of(spec)
     choices = [] if spec.choice_set is None else list(spec.choice_set.values)
     schema = None if spec.json_schema is None else spec.json_schema.schema_ref
     shown_as = (None if render is None else render.mode) or "value"
@@ -41,3 +41,8 @@ def contract_of(spec: OutputContractSpec | None) -> dict[str, object] | None:
         else None,
         "json_action": {"mode": mode, "sources": sources} if is_action else None,
     }
+
+
+def sources_of(spec: OutputContractSpec) -> list[str]:
+    """Return where in an answer the contract looks, first to last."""
+    return list((() if spec.extract is None else spec.extract.sources) or ("content",))

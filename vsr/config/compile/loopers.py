@@ -274,7 +274,4 @@ _PARAMS: Mapping[str, Callable[[Decision, Algorithm], Params]] = {
     "fusion": _fusion,
     "workflows": _workflows,
 }
-"""By algorithm, what its block gives the graph."""
-
-LOOPERS = frozenset(_PARAMS)
-"""Algorithms that ask several models."""
+"""By algorithm, what its block gives the graph; of every one of `LOOPERS`."""

@@ -6,7 +6,7 @@ import attrs
 
 from vsr.config.compile.fallback import fallback_policy
 from vsr.config.compile.graphs import CompiledGraphs, call_budget
-from vsr.config.compile.loopers import LOOPERS, looper_call
+from vsr.config.compile.loopers import looper_call
 from vsr.config.compile.plugins import compile_plugins
 from vsr.config.compile.reliability import optional_override
 from vsr.config.document import decisions as authored
@@ -20,6 +20,7 @@ from vsr.config.names import DEFAULT_RECIPE, is_regex_method, recipe_routings
 from vsr.config.position import Path
 from vsr.config.quantities import parse_token_count
 from vsr.resources.graph import GraphCall, Written
+from vsr.resources.looper import LOOPERS
 from vsr.resources.program import (
     Algorithm,
     And,

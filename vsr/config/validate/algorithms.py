@@ -14,8 +14,9 @@ from vsr.config.position import Path
 from vsr.config.report import Report
 from vsr.config.validate.declared import Declared
 from vsr.config.validate.graphs import check_params, is_built_in
-from vsr.config.validate.loopers import LOOPERS, check_looper
+from vsr.config.validate.loopers import check_looper
 from vsr.config.validate.models import Models, check_model_name
+from vsr.resources.looper import LOOPERS
 
 BLOCKS = (
     "confidence",

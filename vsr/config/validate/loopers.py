@@ -23,7 +23,6 @@ from vsr.config.validate.fusion import check_fusion
 from vsr.config.validate.models import Models
 from vsr.config.validate.workflows import check_workflows
 
-LOOPERS = frozenset({"confidence", "ratings", "remom", "fusion", "workflows"})
 _VERIFIER_KEYS = ("verifier_server_url", "verifier_timeout_seconds")
 _SUM_TOLERANCE = 1e-9
 

@@ -7,7 +7,6 @@ from vsr.routing.outcome import Cause, Terminal
 
 _LONG_S = 1_000
 _NANO = 1e9
-_CENT_DIGITS = 4
 _THINGS = ("parameter", "model", "environment variable")
 """Kinds of assumptions that are not about anything else."""
 _WHY = {

@@ -11,7 +11,6 @@ import attrs
 import msgspec
 
 from vsr.codec.chat_reply import Reply
-from vsr.errors import Problem
 from vsr.graph.transform.transformer import Transformer
 from vsr.graph.transform.workflow import text_of
 from vsr.graph.value import Inputs
@@ -105,22 +104,6 @@ def rendered(value: str, choice: ChoiceSpec) -> str:
     for place in _PLACES:
         text = text.replace(place, value)
     return text
-
-
-def check_choice(choice: ChoiceSpec, path: str) -> list[Problem]:
-    """Return what is wrong with a choice contract of the document; `path` is where it stands."""
-    problems = []
-    folded = [value.strip().casefold() for value in choice.values]
-    if not folded:
-        problems.append(Problem(path, "has no values"))
-    if "" in folded:
-        problems.append(Problem(path, "has a blank value"))
-    if len(set(folded)) < len(folded):
-        problems.append(Problem(path, "has a value twice", "case makes no difference"))
-    template = choice.template
-    if template is not None and not any(place in template for place in _PLACES):
-        problems.append(Problem(path, "has a template without {choice}"))
-    return problems
 
 
 def _text_in(reply: Reply, source: Source) -> str:

@@ -1,4 +1,7 @@
-"""The filters of prompt templates; each counts its work before it does it."""
+"""The filters of prompt templates; each counts its work before it does it.
+
+All raise `PromptFault` when the run's meter allows no more, or what they get is of the wrong type.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import cast
