@@ -203,15 +203,12 @@ def _is_silent(served: Standalone) -> bool:
 async def _assert_freed_by(leave: Callable[[], object], served: Standalone, call: Call) -> None:
     """Leave, then check when the call ended and that nothing else is held."""
     assert call.end is None
-    left_at = trio.current_time()
 
     leave()
     await until(lambda: call.end is not None, FREED_WITHIN_S)
     await until(lambda: not any(served.held().values()), FREED_WITHIN_S)
 
     assert call.end is CallEnd.PEER_GONE
-    assert call.ended_at is not None
-    assert call.ended_at - left_at < FREED_WITHIN_S
 
 
 async def _until_still(count: Callable[[], int]) -> None:

@@ -93,12 +93,10 @@ async def test_client_that_leaves_ends_every_call_of_its_graph(
             await until(lambda: all(model.calls for model in models))
 
             client.close()
-            left_at = trio.current_time()
             calls = [model.calls[0] for model in models]
             await until(lambda: all(call.end is not None for call in calls), FREED_WITHIN_S)
             await until(lambda: not any(served.held().values()), FREED_WITHIN_S)
 
         assert [call.end for call in calls] == [CallEnd.PEER_GONE] * len(calls)
-        assert all((call.ended_at or 0) - left_at < FREED_WITHIN_S for call in calls)
         [line] = await served.log_lines()
         assert (line["outcome"], line["cause"]) == ("cancelled", "client_gone")

@@ -91,6 +91,10 @@ class PlayingBackend(SteppedBackend):
         """Return the name that the Router calls it by."""
         return f"b{self.number}.test"
 
+    def rewind(self) -> None:
+        """Play from the first play again."""
+        self._played = 0
+
     async def _serve(self, connection: MemoryConnection) -> None:
         self.accepted += 1
         connection.on_gone = partial(self._left, connection)
@@ -160,6 +164,12 @@ class Scene:
     async def ask(self, body: bytes = BODY) -> Got:
         """Send one request and read its answer to the end."""
         return await self.router.ask(body)
+
+    def replay(self) -> None:
+        """Forget what was asked, and let every backend play from its first play again."""
+        self.calls.clear()
+        for backend in self.backends:
+            backend.rewind()
 
     async def begin(self, body: bytes = BODY) -> MemoryConnection:
         """Send one request; return the client's connection, on which it may leave."""

@@ -60,13 +60,16 @@ async def _check_nothing_is_left(scene: MixedScene) -> None:
     assert all(span.end_time is not None for span in spans)
 
 
-@pytest.mark.parametrize("claude_ca", ["ours.pem", "theirs.pem"])
-def test_client_may_leave_behind_any_step(claude_ca: str, tmp_path: Path) -> None:
-    """Whatever was begun for it is over at once: attempts, dials, streams, slots, spans."""
+@pytest.mark.parametrize(("claude_ca", "least"), [("ours.pem", 50), ("theirs.pem", 30)])
+def test_client_may_leave_behind_any_step(claude_ca: str, least: int, tmp_path: Path) -> None:
+    """Whatever was begun for it is over at once: attempts, dials, streams, slots, spans.
+
+    The order in which tasks run makes it some steps more or fewer; `least` is far below.
+    """
     for step in count(1, STRIDE):
         clock = trio.testing.MockClock(autojump_threshold=0)
         is_cut, got = trio.run(_leave_behind_step, tmp_path, step, claude_ca, clock=clock)
         if not is_cut:
             assert got.startswith(b"HTTP/1.1 200")
-            assert step > 40
+            assert step > least
             return
