@@ -4,28 +4,26 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 
-import attrs
-
 from vsr.config import document
-from vsr.config.document import kinds
-from vsr.config.document.kinds import key_of
+from vsr.config.document.objects import DocumentObject, fields_of
 
 
-def _classes() -> dict[str, type[attrs.AttrsInstance]]:
-    found: dict[str, type[attrs.AttrsInstance]] = {}
+def _classes() -> dict[str, type[DocumentObject]]:
+    found: dict[str, type[DocumentObject]] = {}
     for module in pkgutil.iter_modules(document.__path__):
         members = vars(importlib.import_module(f"{document.__name__}.{module.name}"))
         found |= {
             cls.__name__: cls
             for cls in members.values()
-            if isinstance(cls, type) and attrs.has(cls) and cls.__module__ != kinds.__name__
+            if isinstance(cls, type) and cls is not DocumentObject
+            if issubclass(cls, DocumentObject)
         }
     return found
 
 
-CLASSES: Mapping[str, type[attrs.AttrsInstance]] = _classes()
+CLASSES: Mapping[str, type[DocumentObject]] = _classes()
 
 
-def keys_of(cls: type[attrs.AttrsInstance]) -> set[str]:
+def keys_of(cls: type[DocumentObject]) -> set[str]:
     """Return the keys that a class of the document takes."""
-    return {key_of(field.name) for field in attrs.fields(cls)}
+    return set(fields_of(cls))

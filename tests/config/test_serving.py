@@ -1,9 +1,9 @@
 """What keeps this version from serving a valid document."""
 
-import attrs
 import pytest
 
 from tests.config.classes import CLASSES, keys_of
+from vsr.config.document.objects import fields_of
 from vsr.config.moved_keys import ALIASES, MOVED, REMOVED
 from vsr.config.not_served import (
     NOT_SERVED_KEYS,
@@ -195,7 +195,7 @@ def test_every_class_with_a_switch_calls_it_enabled() -> None:
     switches = {
         name
         for name, cls in CLASSES.items()
-        for field in attrs.fields(cls)
+        for field in fields_of(cls).values()
         if field.name in {"is_enabled", "active", "disabled"} and name != "Reasoning"
     }
 

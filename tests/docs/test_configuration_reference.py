@@ -3,9 +3,7 @@
 import os
 import types
 from collections.abc import Iterator
-from typing import Annotated, Literal, Union, get_args, get_origin, get_type_hints
-
-import attrs
+from typing import Annotated, Literal, Union, get_args, get_origin
 
 from tests.config.classes import CLASSES
 from tests.docs.markdown import ROOT
@@ -16,8 +14,8 @@ from vsr.config.document.kinds import (
     PairValue,
     PeriodValue,
     TokenCountValue,
-    key_of,
 )
+from vsr.config.document.objects import DocumentObject, Field, fields_of
 
 PAGE = ROOT / "docs" / "configuration-reference.md"
 REWRITE = "VSR_REWRITE_GOLDEN=1 .venv/bin/pytest tests/docs/test_configuration_reference.py"
@@ -27,7 +25,7 @@ One table per kind of object, made from the code that reads the document (rewrit
 `{REWRITE}`). [Configuration](configuration.md) explains what this version serves.
 """
 SCALARS = {str: "text", int: "integer", float: "number", bool: "boolean", object: "anything"}
-KINDS = {
+KINDS: dict[object, str] = {
     AutoValue: "`auto` or integer",
     DurationText: "duration",
     PairValue: "two numbers",
@@ -40,7 +38,7 @@ def words_of(kind: object) -> str:
     """Return a type as readers of the page know it."""
     if kind in SCALARS:
         return SCALARS[kind]
-    if isinstance(kind, type) and attrs.has(kind):
+    if isinstance(kind, type) and issubclass(kind, DocumentObject):
         return f"[{kind.__name__}](#{kind.__name__.lower()})"
     return generic_words(get_origin(kind), get_args(kind))
 
@@ -69,10 +67,10 @@ def marked(kind: object, marker: object) -> str:
     return f"{words_of(kind)}, {bounds}"
 
 
-def default_of(field: "attrs.Attribute[object]") -> str:
+def default_of(field: Field) -> str:
     """Return a default worth telling."""
     value = field.default
-    if "required" in field.metadata:
+    if field.is_required:
         return "required"
     if isinstance(value, bool | int | float) or (isinstance(value, str) and value):
         return f"`{str(value).lower() if isinstance(value, bool) else value}`"
@@ -86,14 +84,12 @@ def lines() -> Iterator[str]:
     yield HEAD
     for name in sorted(CLASSES):
         cls = CLASSES[name]
-        hints = get_type_hints(cls, include_extras=True)
         yield f"## {name}\n"
         yield f"{(cls.__doc__ or '').partition(chr(10))[0]}\n"
         yield "| key | type | default |"
         yield "| --- | --- | --- |"
-        for field in attrs.fields(cls):
-            kind = words_of(hints[field.name])
-            yield f"| `{key_of(field.name)}` | {kind} | {default_of(field)} |"
+        for key, field in fields_of(cls).items():
+            yield f"| `{key}` | {words_of(field.kind)} | {default_of(field)} |"
         yield ""
 
 

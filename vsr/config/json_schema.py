@@ -2,9 +2,7 @@
 
 import types
 from collections.abc import Mapping
-from typing import Annotated, Literal, Union, cast, get_args, get_origin, get_type_hints
-
-import attrs
+from typing import Annotated, Literal, Union, cast, get_args, get_origin
 
 from vsr.config.document import store_backends
 from vsr.config.document.decision_plugin import PLUGIN_CONFIGURATIONS, DecisionPlugin
@@ -16,8 +14,8 @@ from vsr.config.document.kinds import (
     PairValue,
     PeriodValue,
     TokenCountValue,
-    key_of,
 )
+from vsr.config.document.objects import DocumentObject, Field, fields_of
 from vsr.config.document.root import Document
 from vsr.config.document.router_settings import RouterLearningStateStoreConfig
 from vsr.config.position import Value
@@ -93,17 +91,13 @@ def definition_name(cls: type) -> str:
     return DEFINITION_NAMES.get(cls.__name__, cls.__name__)
 
 
-def _object(cls: type[attrs.AttrsInstance], definitions: dict[str, Value]) -> Schema:
-    hints = get_type_hints(cls, include_extras=True)
+def _object(cls: type[DocumentObject], definitions: dict[str, Value]) -> Schema:
     properties: dict[str, Value] = {}
     required: list[str] = []
-    for field in attrs.fields(cls):
-        properties[key_of(field.name)] = {
-            **_schema(hints[field.name], definitions),
-            **_default(field),
-        }
-        if "required" in field.metadata:
-            required.append(key_of(field.name))
+    for key, field in fields_of(cls).items():
+        properties[key] = {**_schema(field.kind, definitions), **_default(field)}
+        if field.is_required:
+            required.append(key)
     schema: Schema = {
         "type": "object",
         "description": (cls.__doc__ or "").partition("\n")[0],
@@ -119,9 +113,9 @@ def _object(cls: type[attrs.AttrsInstance], definitions: dict[str, Value]) -> Sc
     return schema
 
 
-def _default(field: "attrs.Attribute[object]") -> Schema:
-    if "schema_default" in field.metadata:
-        return {"default": cast("Value", field.metadata["schema_default"])}
+def _default(field: Field) -> Schema:
+    if field.schema_default is not None:
+        return {"default": cast("Value", field.schema_default.value)}
     value = field.default
     if value is False or value == "" or not isinstance(value, bool | int | float | str):
         return {}
@@ -153,7 +147,7 @@ def _schema(kind: object, definitions: dict[str, Value]) -> Schema:
         return {}
     if kind in _SCALARS:
         return {"type": _SCALARS[kind]}
-    if isinstance(kind, type) and attrs.has(kind):
+    if isinstance(kind, type) and issubclass(kind, DocumentObject):
         is_inline = kind.__module__ == store_backends.__name__
         if is_inline and kind.__name__ not in _NAMED_BACKENDS:
             return _object(kind, definitions)
@@ -161,7 +155,7 @@ def _schema(kind: object, definitions: dict[str, Value]) -> Schema:
     return _generic(get_origin(kind), get_args(kind), definitions)
 
 
-def _reference(cls: type[attrs.AttrsInstance], definitions: dict[str, Value]) -> Schema:
+def _reference(cls: type[DocumentObject], definitions: dict[str, Value]) -> Schema:
     name = definition_name(cls)
     if name not in definitions:
         # First a place, since classes refer to themselves.

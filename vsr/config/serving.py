@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import cast
 
 import attrs
 
@@ -11,7 +10,7 @@ from vsr.config.backend import wire_protocols
 from vsr.config.checks import is_variable
 from vsr.config.compile.tracing import span_exporter_of, tracing_of
 from vsr.config.document.decision_plugin import DecisionPlugin
-from vsr.config.document.kinds import key_of
+from vsr.config.document.objects import DocumentObject, fields_of
 from vsr.config.document.root import Document
 from vsr.config.document.routing import Routing
 from vsr.config.names import recipe_routings
@@ -70,8 +69,6 @@ def check_serving(
 class _Plan:
     """What to look for in the objects of one class."""
 
-    fields: Mapping[str, "attrs.Attribute[object]"]
-    """By key."""
     keys: frozenset[str]
     standalone_only: frozenset[str]
     words: Mapping[str, frozenset[str]]
@@ -79,11 +76,11 @@ class _Plan:
     standalone_words: Mapping[str, frozenset[str]]
     """By key."""
 
-    def is_standalone_only(self, owner: attrs.AttrsInstance, key: str) -> bool:
+    def is_standalone_only(self, owner: DocumentObject, key: str) -> bool:
         """Return whether a key, or the word that `owner` has for it, needs standalone mode."""
         words = self.standalone_words.get(key, ())
         return key in self.standalone_only or (
-            bool(words) and str(getattr(owner, self.fields[key].name)) in words
+            bool(words) and str(fields_of(type(owner))[key].of(owner)) in words
         )
 
     def is_watched(self, key: str) -> bool:
@@ -93,16 +90,15 @@ class _Plan:
 
 
 @functools.cache
-def _plan_of(cls: type[attrs.AttrsInstance]) -> _Plan:
+def _plan_of(cls: type[DocumentObject]) -> _Plan:
     # The top-level profile is a profile like any other.
     name = "RecipeRouting" if cls is Routing else cls.__name__
-    fields = {key_of(field.name): field for field in attrs.fields(cls)}
+    keys = fields_of(cls)
     return _Plan(
-        fields=fields,
         keys=NOT_SERVED_KEYS.get(name, frozenset()),
         standalone_only=STANDALONE_ONLY.get(name, frozenset()),
-        words=_words_of(name, fields, NOT_SERVED_VALUES),
-        standalone_words=_words_of(name, fields, STANDALONE_ONLY_VALUES),
+        words=_words_of(name, keys, NOT_SERVED_VALUES),
+        standalone_words=_words_of(name, keys, STANDALONE_ONLY_VALUES),
     )
 
 
@@ -114,27 +110,24 @@ def _words_of(
 
 def _written_objects(
     value: object, written: Value, path: Path
-) -> Iterator[tuple[attrs.AttrsInstance, dict[str, Value], Path]]:
+) -> Iterator[tuple[DocumentObject, dict[str, Value], Path]]:
     """Return every object that was written, with what was written and where, outer before inner."""
     if isinstance(written, list) and isinstance(value, tuple):
         for at, item in enumerate(value):
             if isinstance(written[at], dict):
                 yield from _written_objects(item, written[at], (*path, at))
-    elif isinstance(written, dict) and attrs.has(type(value)):
-        owner = cast("attrs.AttrsInstance", value)
-        yield owner, written, path
-        fields = _plan_of(type(owner)).fields
+    elif isinstance(written, dict) and isinstance(value, DocumentObject):
+        yield value, written, path
+        fields = fields_of(type(value))
         for key, inner in written.items():
             if isinstance(inner, dict | list) and key in fields:
-                item = getattr(owner, fields[key].name)
+                item = fields[key].of(value)
                 yield from _written_objects(item, inner, (*path, key))
 
 
-def _check_key(
-    owner: attrs.AttrsInstance, key: str, plan: _Plan, path: Path, report: Report
-) -> None:
-    field = plan.fields[key]
-    value = getattr(owner, field.name)
+def _check_key(owner: DocumentObject, key: str, plan: _Plan, path: Path, report: Report) -> None:
+    field = fields_of(type(owner))[key]
+    value = field.of(owner)
     word = str(value).lower()
     if key in plan.keys and not _is_idle(value, field.default):
         report.add(path, "is not served by this version", mend="remove it")
@@ -143,7 +136,7 @@ def _check_key(
         report.add(path, f"{word!r} is not served by this version", mend=mend)
 
 
-def _is_switched_off(owner: attrs.AttrsInstance) -> bool:
+def _is_switched_off(owner: DocumentObject) -> bool:
     return isinstance(owner, DecisionPlugin) and _is_idle(owner.configuration, None)
 
 
@@ -151,13 +144,12 @@ def _is_idle(value: object, default: object) -> bool:
     """Return whether a written value changes nothing, so that ignoring it is right."""
     if value is None or value in ((), {}, False):
         return True
-    cls = type(value)
-    if not attrs.has(cls):
+    if not isinstance(value, DocumentObject):
         return value == default
-    names = [field.name for field in attrs.fields(cls)]
-    if "enabled" in names:
-        return not getattr(value, "enabled")  # noqa: B009  # any class with a switch
-    return all(_is_idle(getattr(value, field.name), field.default) for field in attrs.fields(cls))
+    fields = fields_of(type(value))
+    if "enabled" in fields:
+        return not fields["enabled"].of(value)
+    return all(_is_idle(field.of(value), field.default) for field in fields.values())
 
 
 def _check_backends(document: Document, environ: Mapping[str, str], report: Report) -> None:

@@ -2,11 +2,11 @@
 
 from itertools import zip_longest
 
-import attrs
+import msgspec
 import yaml
 
 from vsr.config.compile.snapshot import DEFAULT_LISTENERS
-from vsr.config.document.kinds import key_of
+from vsr.config.document.objects import DocumentObject, fields_of
 from vsr.config.document.root import Document
 from vsr.config.environment import Expanded
 from vsr.config.position import LineIndex, Path, Value
@@ -23,7 +23,7 @@ def render(document: Document, lines: LineIndex) -> str:
     environment stands as the reference that was written; `lines` knows what was written.
     """
     if document.listeners is None:
-        document = attrs.evolve(document, listeners=DEFAULT_LISTENERS)
+        document = msgspec.structs.replace(document, listeners=DEFAULT_LISTENERS)
     return yaml.dump(
         _plain(document, (), lines), Dumper=CoreDumper, sort_keys=False, allow_unicode=True
     )
@@ -35,27 +35,22 @@ def _plain(value: object, path: Path, lines: LineIndex) -> Value:
         return {key: _plain(item, (*path, key), lines) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item, (*path, at), lines) for at, item in enumerate(value)]
-    cls = type(value)
-    if attrs.has(cls):
-        return _plain_object(value, cls, path, lines)
+    if isinstance(value, DocumentObject):
+        return _plain_object(value, path, lines)
     written = lines.value(path)
     if isinstance(written, Expanded) and isinstance(value, str):
         return written.authored
     return value if isinstance(value, bool | int | float | str) else None
 
 
-def _plain_object(
-    value: object, cls: type[attrs.AttrsInstance], path: Path, lines: LineIndex
-) -> dict[str, Value]:
+def _plain_object(value: DocumentObject, path: Path, lines: LineIndex) -> dict[str, Value]:
     result: dict[str, Value] = {}
-    for field in attrs.fields(cls):
-        key = key_of(field.name)
-        item = getattr(value, field.name)
-        plain = _plain(item, (*path, key), lines)
+    for key, field in fields_of(type(value)).items():
+        plain = _plain(field.of(value), (*path, key), lines)
         # An empty collection or object of defaults tells nothing, unless its author wrote it.
         if plain is None or (plain in ({}, []) and not lines.has((*path, key))):
             continue
-        if field.metadata.get("secret"):
+        if field.is_secret:
             plain = _redact(plain, lines.value((*path, key)))
         result[key] = plain
     return result

@@ -13,10 +13,7 @@ from typing import (
     cast,
     get_args,
     get_origin,
-    get_type_hints,
 )
-
-import attrs
 
 from vsr.config.document.decision_plugin import (
     PLUGIN_ALIASES,
@@ -24,7 +21,7 @@ from vsr.config.document.decision_plugin import (
     DecisionPlugin,
     PluginConfiguration,
 )
-from vsr.config.document.kinds import key_of
+from vsr.config.document.objects import DocumentObject, Field, fields_of
 from vsr.config.document.root import Document
 from vsr.config.moved_keys import ALIASES, MOVED, REMOVED
 from vsr.config.position import Path, Value
@@ -32,7 +29,7 @@ from vsr.config.report import Report
 from vsr.config.scalars import SCALARS, Reader, marked_reader, read_str, words_reader, wrong_type
 from vsr.config.secret_files import read_secrets
 
-_Class = TypeVar("_Class")
+_Class = TypeVar("_Class", bound=DocumentObject)
 
 
 class _Build(Protocol):
@@ -59,7 +56,7 @@ def _reader_of(kind: object) -> Reader:
         return SCALARS[kind]
     if kind is DecisionPlugin:
         return _read_plugin
-    if isinstance(kind, type) and attrs.has(kind):
+    if isinstance(kind, type) and issubclass(kind, DocumentObject):
         return _class_reader(kind)
     return _generic_reader(get_origin(kind), get_args(kind))
 
@@ -84,14 +81,14 @@ def _base_reader(kind: object) -> Reader:
 
 
 @functools.cache
-def _readers_of(cls: type[attrs.AttrsInstance]) -> Mapping[str, tuple[str, Reader]]:
+def _readers_of(cls: type[DocumentObject]) -> Mapping[str, tuple[str, Reader]]:
     """Return field name and reader by key."""
-    hints = get_type_hints(cls, include_extras=True)
-    readers = {field.name: _reader_of(hints[field.name]) for field in attrs.fields(cls)}
-    for field in attrs.fields(cls):
-        if "secret" in field.metadata:
-            readers[field.name] = _secret_reader(readers[field.name])
-    return {key_of(name): (name, reader) for name, reader in readers.items()}
+    return {key: (field.name, _field_reader(field)) for key, field in fields_of(cls).items()}
+
+
+def _field_reader(field: Field) -> Reader:
+    reader = _reader_of(field.kind)
+    return _secret_reader(reader) if field.is_secret else reader
 
 
 def _secret_reader(base: Reader) -> Reader:
@@ -101,9 +98,9 @@ def _secret_reader(base: Reader) -> Reader:
     return read
 
 
-def _class_reader(cls: type[attrs.AttrsInstance]) -> Reader:
+def _class_reader(cls: type[DocumentObject]) -> Reader:
     build = cast("_Build", cls)
-    required = [key_of(field.name) for field in attrs.fields(cls) if "required" in field.metadata]
+    required = [key for key, field in fields_of(cls).items() if field.is_required]
 
     def read(value: Value, path: Path, report: Report) -> object:
         if not isinstance(value, dict):

@@ -1,33 +1,32 @@
 """The keys of a scenario file, each with its type; values of several forms are read further on."""
 
 from collections.abc import Mapping
+from typing import Annotated
 
-import attrs
+import msgspec
 
 from vsr.config.document.kinds import Count, Fraction, NotNegative, Positive, StatusCode, Text
+from vsr.config.document.objects import REQUIRED, DocumentObject
 
 
-@attrs.frozen
-class WrittenToolCall:
+class WrittenToolCall(DocumentObject, frozen=True):
     """`reply.tool_calls[]`."""
 
-    name: Text = attrs.field(default="", metadata={"required": True})
-    arguments: object = attrs.field(factory=dict)
+    name: Annotated[Text, REQUIRED] = ""
+    arguments: object = msgspec.field(default_factory=dict)
     """A mapping, or JSON as text."""
     id: Text | None = None
 
 
-@attrs.frozen
-class WrittenToken:
+class WrittenToken(DocumentObject, frozen=True):
     """`reply.logprobs[]`: one token."""
 
-    token: str = attrs.field(default="", metadata={"required": True})
-    logprob: float = attrs.field(default=0.0, metadata={"required": True})
-    top: Mapping[str, float] = attrs.field(factory=dict)
+    token: Annotated[str, REQUIRED] = ""
+    logprob: Annotated[float, REQUIRED] = 0.0
+    top: Mapping[str, float] = msgspec.field(default_factory=dict)
 
 
-@attrs.frozen
-class WrittenReply:
+class WrittenReply(DocumentObject, frozen=True):
     """`reply`, where it is more than a text."""
 
     content: object = ""
@@ -39,16 +38,14 @@ class WrittenReply:
     finish_reason: Text | None = None
 
 
-@attrs.frozen
-class WrittenUsage:
+class WrittenUsage(DocumentObject, frozen=True):
     """`usage`."""
 
     prompt_tokens: Count = 0
     completion_tokens: Count = 0
 
 
-@attrs.frozen
-class WrittenFault:
+class WrittenFault(DocumentObject, frozen=True):
     """`fault`, where it is more than a word or a status."""
 
     kind: Text | None = None
@@ -59,8 +56,7 @@ class WrittenFault:
     rate: Fraction = 1.0
 
 
-@attrs.frozen
-class WrittenTurn:
+class WrittenTurn(DocumentObject, frozen=True):
     """`models.NAME.calls[]`: one call."""
 
     latency: object = None
@@ -70,16 +66,14 @@ class WrittenTurn:
     fault: object = None
 
 
-@attrs.frozen
-class WrittenPrice:
+class WrittenPrice(DocumentObject, frozen=True):
     """`models.NAME.price`: dollars per million tokens."""
 
     prompt_per_1m: NotNegative = 0.0
     completion_per_1m: NotNegative = 0.0
 
 
-@attrs.frozen
-class WrittenModel:
+class WrittenModel(DocumentObject, frozen=True):
     """`models.NAME`."""
 
     latency: object = None
@@ -92,27 +86,24 @@ class WrittenModel:
     unreachable: bool = False
 
 
-@attrs.frozen
-class WrittenRequest:
+class WrittenRequest(DocumentObject, frozen=True):
     """`request`: a question, messages or a whole body."""
 
     question: str | None = None
     messages: tuple[Mapping[str, object], ...] | None = None
     body: Mapping[str, object] | None = None
     stream: bool = False
-    headers: Mapping[str, str] = attrs.field(factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@attrs.frozen
-class WrittenRuntime:
+class WrittenRuntime(DocumentObject, frozen=True):
     """`runtime`: what the model runtime answers."""
 
     latency: object = None
-    answers: Mapping[str, object] = attrs.field(factory=dict)
+    answers: Mapping[str, object] = msgspec.field(default_factory=dict)
 
 
-@attrs.frozen
-class WrittenVerifier:
+class WrittenVerifier(DocumentObject, frozen=True):
     """`verifiers.URL`: what a service answers."""
 
     latency: object = None
@@ -120,15 +111,13 @@ class WrittenVerifier:
     answer: object = None
 
 
-@attrs.frozen
-class WrittenMoments:
+class WrittenMoments(DocumentObject, frozen=True):
     """`at`: what happens to the request from outside."""
 
     client_leaves: object = None
 
 
-@attrs.frozen
-class WrittenExpectations:
+class WrittenExpectations(DocumentObject, frozen=True):
     """`expect`: what must be true of the run."""
 
     status: StatusCode | None = None
@@ -144,18 +133,17 @@ class WrittenExpectations:
     cancelled_within: object = None
 
 
-@attrs.frozen
-class WrittenScenario:
+class WrittenScenario(DocumentObject, frozen=True):
     """A scenario file."""
 
     graph: Text | None = None
     config: Text | None = None
     description: str = ""
     seed: int = 0
-    params: Mapping[str, object] = attrs.field(factory=dict)
+    params: Mapping[str, object] = msgspec.field(default_factory=dict)
     request: WrittenRequest | None = None
-    models: Mapping[str, WrittenModel] = attrs.field(factory=dict)
-    runtime: WrittenRuntime = attrs.field(factory=WrittenRuntime)
-    verifiers: Mapping[str, WrittenVerifier] = attrs.field(factory=dict)
-    at: WrittenMoments = attrs.field(factory=WrittenMoments)
+    models: Mapping[str, WrittenModel] = msgspec.field(default_factory=dict)
+    runtime: WrittenRuntime = msgspec.field(default_factory=WrittenRuntime)
+    verifiers: Mapping[str, WrittenVerifier] = msgspec.field(default_factory=dict)
+    at: WrittenMoments = msgspec.field(default_factory=WrittenMoments)
     expect: WrittenExpectations | None = None

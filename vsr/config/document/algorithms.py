@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
-import attrs
+import msgspec
 
 from vsr.config.document.kinds import Count, Fraction, NotNegative, Percentile, Positive
 from vsr.config.document.looper_algorithms import (
@@ -13,6 +13,7 @@ from vsr.config.document.looper_algorithms import (
     ReMoMAlgorithmConfig,
     WorkflowsAlgorithmConfig,
 )
+from vsr.config.document.objects import DocumentObject
 
 AlgorithmType = Literal[
     "automix",
@@ -35,8 +36,7 @@ AlgorithmType = Literal[
 ]
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RouterDCSelectionConfig:
+class RouterDCSelectionConfig(DocumentObject, frozen=True):
     """`router_dc`."""
 
     temperature: float = 0.07
@@ -48,8 +48,7 @@ class RouterDCSelectionConfig:
     use_capabilities: bool = False
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class HybridSelectionConfig:
+class HybridSelectionConfig(DocumentObject, frozen=True):
     """`hybrid`; the weights must not all be 0."""
 
     experience_weight: NotNegative = 0.3
@@ -60,8 +59,7 @@ class HybridSelectionConfig:
     normalize_scores: bool = False
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class LatencyAwareAlgorithmConfig:
+class LatencyAwareAlgorithmConfig(DocumentObject, frozen=True):
     """`latency_aware`: at least one percentile."""
 
     tpot_percentile: Percentile | None = None
@@ -69,24 +67,21 @@ class LatencyAwareAlgorithmConfig:
     description: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MultiFactorPriorityConfig:
+class MultiFactorPriorityConfig(DocumentObject, frozen=True):
     """`multi_factor.objective.priorities[]`."""
 
     factor: Literal["quality", "latency", "cost", "load"] | None = None
     tolerance: Fraction = 0.0
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MultiFactorObjectiveConfig:
+class MultiFactorObjectiveConfig(DocumentObject, frozen=True):
     """`multi_factor.objective`."""
 
     strategy: Literal["weighted", "lexicographic"] = "weighted"
     priorities: tuple[MultiFactorPriorityConfig, ...] = ()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MultiFactorWeightsConfig:
+class MultiFactorWeightsConfig(DocumentObject, frozen=True):
     """`multi_factor.weights`."""
 
     quality: NotNegative | None = None
@@ -95,8 +90,7 @@ class MultiFactorWeightsConfig:
     load: NotNegative | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MultiFactorSLOConfig:
+class MultiFactorSLOConfig(DocumentObject, frozen=True):
     """`multi_factor.slo`."""
 
     max_tpot_ms: NotNegative | None = None
@@ -105,8 +99,7 @@ class MultiFactorSLOConfig:
     max_inflight: Count | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class QualityEvidenceConfig:
+class QualityEvidenceConfig(DocumentObject, frozen=True):
     """`multi_factor.quality`."""
 
     index: str | None = None
@@ -115,8 +108,7 @@ class QualityEvidenceConfig:
     min_score: float | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MultiFactorSelectionConfig:
+class MultiFactorSelectionConfig(DocumentObject, frozen=True):
     """`multi_factor`."""
 
     objective: MultiFactorObjectiveConfig | None = None
@@ -129,8 +121,7 @@ class MultiFactorSelectionConfig:
     on_no_candidates: Literal["cheapest", "first", "fail"] | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class AutoMixSelectionConfig:
+class AutoMixSelectionConfig(DocumentObject, frozen=True):
     """`automix`."""
 
     verification_threshold: float = 0.7
@@ -141,8 +132,7 @@ class AutoMixSelectionConfig:
     use_logprob_verification: bool = False
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class PromptSelectionConfig:
+class PromptSelectionConfig(DocumentObject, frozen=True):
     """`prompt`: a helper model picks."""
 
     model: str | None = None
@@ -150,8 +140,7 @@ class PromptSelectionConfig:
     timeout_seconds: Positive | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class AlgorithmBudget:
+class AlgorithmBudget(DocumentObject, frozen=True):
     """`algorithm.budget`: ceilings of a request that asks several models; 0 means none."""
 
     max_prompt_tokens: Count = 0
@@ -161,8 +150,7 @@ class AlgorithmBudget:
     max_wall_time_ms: Count = 0
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Algorithm:
+class Algorithm(DocumentObject, frozen=True):
     """`routing.decisions[].algorithm`: a type and at most the block of that type."""
 
     type: AlgorithmType = "static"
@@ -180,5 +168,5 @@ class Algorithm:
     prompt: PromptSelectionConfig | None = None
     on_error: Literal["skip", "fail", "fallback"] | None = None
     graph: str | None = None
-    params: Mapping[str, object] = attrs.field(factory=dict)
+    params: Mapping[str, object] = msgspec.field(default_factory=dict)
     budget: AlgorithmBudget | None = None

@@ -1,30 +1,26 @@
 """Which model serves a task: deployments and bindings. Defaults are the reference's."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-import attrs
+from vsr.config.document.kinds import Count
+from vsr.config.document.objects import REQUIRED, DocumentObject
 
-from vsr.config.document.kinds import REQUIRED, Count
 
-
-@attrs.frozen(repr=False, unsafe_hash=False)
-class PairScorerSelection:
+class PairScorerSelection(DocumentObject, frozen=True):
     """`pair_scorer`."""
 
     layer: int | None = None
     dimension: int | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class OperatingPointReference:
+class OperatingPointReference(DocumentObject, frozen=True):
     """`operating_point`."""
 
-    path: str = attrs.field(default="", metadata=REQUIRED)
-    sha256: str = attrs.field(default="", metadata=REQUIRED)
+    path: Annotated[str, REQUIRED] = ""
+    sha256: Annotated[str, REQUIRED] = ""
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ModelBinding:
+class ModelBinding(DocumentObject, frozen=True):
     """`model_bindings` and `global.model_catalog.bindings`: a task and its deployment."""
 
     deployment: str = ""
@@ -36,16 +32,14 @@ class ModelBinding:
     operating_point: OperatingPointReference | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ModelInputBudget:
+class ModelInputBudget(DocumentObject, frozen=True):
     """`global.model_catalog.deployments.*.input`."""
 
     max_tokens: Count | None = None
     overflow: Literal["reject", "truncate", "window"] | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ModelDeployment:
+class ModelDeployment(DocumentObject, frozen=True):
     """`global.model_catalog.deployments.*`: an artifact or an external model."""
 
     artifact: str | None = None
@@ -59,8 +53,7 @@ class ModelDeployment:
     input: ModelInputBudget | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class AdmissionConfig:
+class AdmissionConfig(DocumentObject, frozen=True):
     """`global.model_catalog.admission.*`."""
 
     max_concurrency: Count | None = None

@@ -1,10 +1,9 @@
 """`routing.decisions[].plugins[]`: a plugin's type and the configuration of that type."""
 
 from collections.abc import Mapping
+from typing import Annotated
 
-import attrs
-
-from vsr.config.document.kinds import REQUIRED
+from vsr.config.document.objects import REQUIRED, DocumentObject
 from vsr.config.document.plugins import (
     FastResponsePluginConfig,
     HallucinationPluginConfig,
@@ -40,7 +39,7 @@ PluginConfiguration = (
     | ToolsPluginConfig
 )
 
-PLUGIN_CONFIGURATIONS: Mapping[str, type[attrs.AttrsInstance]] = {
+PLUGIN_CONFIGURATIONS: Mapping[str, type[DocumentObject]] = {
     "response_cache": ResponseCachePluginConfig,
     "memory": MemoryPluginConfig,
     "system_prompt": SystemPromptPluginConfig,
@@ -67,9 +66,8 @@ PLUGIN_ALIASES: Mapping[str, str] = {
 """Older spellings of plugin types, read as what they became."""
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class DecisionPlugin:
+class DecisionPlugin(DocumentObject, frozen=True):
     """`routing.decisions[].plugins[]`; the type decides the class of the configuration."""
 
-    type: str = attrs.field(default="", metadata=REQUIRED)
-    configuration: PluginConfiguration | None = attrs.field(default=None, metadata=REQUIRED)
+    type: Annotated[str, REQUIRED] = ""
+    configuration: Annotated[PluginConfiguration | None, REQUIRED] = None

@@ -1,15 +1,14 @@
 """`routing.decisions[]`: rules, candidates, consequences. Defaults are the reference's."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
-import attrs
+import msgspec
 
 from vsr.config.document.algorithms import Algorithm
 from vsr.config.document.decision_plugin import DecisionPlugin
 from vsr.config.document.fallback import FallbackOverride
 from vsr.config.document.kinds import (
-    REQUIRED,
     Count,
     Duration,
     NotNegative,
@@ -17,12 +16,12 @@ from vsr.config.document.kinds import (
     Retries,
     StatusCode,
 )
+from vsr.config.document.objects import REQUIRED, DocumentObject
 from vsr.config.document.output_contracts import OutputContractSpec
 from vsr.config.document.rules import RuleNode
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ModelRef:
+class ModelRef(DocumentObject, frozen=True):
     """`routing.decisions[].modelRefs[]`: one candidate."""
 
     model: str = ""
@@ -34,24 +33,21 @@ class ModelRef:
     reasoning_effort: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class DecisionAction:
+class DecisionAction(DocumentObject, frozen=True):
     """`routing.decisions[].action`: where a matched request goes in place of the candidates."""
 
-    type: Literal["route"] = attrs.field(default="route", metadata=REQUIRED)
-    destination: str = attrs.field(default="", metadata=REQUIRED)
+    type: Annotated[Literal["route"], REQUIRED] = "route"
+    destination: Annotated[str, REQUIRED] = ""
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class DecisionLearningAdaptationConfig:
+class DecisionLearningAdaptationConfig(DocumentObject, frozen=True):
     """`routing.decisions[].adaptations.adaptation`."""
 
     mode: Literal["", "apply", "observe", "bypass"] | None = None
     candidate_set: Literal["", "decision", "tier", "global"] | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class DecisionLearningProtectionConfig:
+class DecisionLearningProtectionConfig(DocumentObject, frozen=True):
     """`routing.decisions[].adaptations.protection`."""
 
     mode: Literal["", "apply", "observe", "bypass"] | None = None
@@ -59,8 +55,7 @@ class DecisionLearningProtectionConfig:
     switch_margin: NotNegative | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class DecisionAdaptationsConfig:
+class DecisionAdaptationsConfig(DocumentObject, frozen=True):
     """`routing.decisions[].adaptations`."""
 
     mode: Literal["", "apply", "observe", "bypass"] | None = None
@@ -68,16 +63,14 @@ class DecisionAdaptationsConfig:
     protection: DecisionLearningProtectionConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class CandidateIterationOutputConfig:
+class CandidateIterationOutputConfig(DocumentObject, frozen=True):
     """`routing.decisions[].candidateIterations[].outputs[]`."""
 
     type: Literal["model"] | None = None
     value: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class CandidateIterationConfig:
+class CandidateIterationConfig(DocumentObject, frozen=True):
     """`routing.decisions[].candidateIterations[]`: declarative only."""
 
     variable: str = ""
@@ -86,8 +79,7 @@ class CandidateIterationConfig:
     outputs: tuple[CandidateIterationOutputConfig, ...] = ()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RetentionDirective:
+class RetentionDirective(DocumentObject, frozen=True):
     """`routing.decisions[].emits[].retention`; an omitted field is not echoed."""
 
     drop: bool | None = None
@@ -96,16 +88,14 @@ class RetentionDirective:
     prefer_prefix_retention: bool | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class EmitDirective:
+class EmitDirective(DocumentObject, frozen=True):
     """`routing.decisions[].emits[]`."""
 
     kind: Literal["retention"] | None = None
     retention: RetentionDirective | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class DecisionReliability:
+class DecisionReliability(DocumentObject, frozen=True):
     """`routing.decisions[].reliability`: timeouts and counts replace, conditions and codes add.
 
     Also of `entrypoints[]`, `routing` and `recipes[].routing`, where it is not in the canonical
@@ -124,8 +114,7 @@ class DecisionReliability:
     retry_after_max: PositiveDuration | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Decision:
+class Decision(DocumentObject, frozen=True):
     """`routing.decisions[]`; no rules match every request."""
 
     name: str = ""
@@ -134,7 +123,7 @@ class Decision:
     tier: Count = 0
     output_contract: str | None = None
     output_contract_spec: OutputContractSpec | None = None
-    rules: RuleNode = attrs.field(factory=RuleNode)
+    rules: RuleNode = msgspec.field(default_factory=RuleNode)
     action: DecisionAction | None = None
     modelRefs: tuple[ModelRef, ...] = ()  # noqa: N815  # the document's spelling
     algorithm: Algorithm | None = None
@@ -142,6 +131,6 @@ class Decision:
     plugins: tuple[DecisionPlugin, ...] = ()
     candidateIterations: tuple[CandidateIterationConfig, ...] = ()  # noqa: N815  # the document's spelling
     emits: tuple[EmitDirective, ...] = ()
-    annotations: Mapping[str, object] = attrs.field(factory=dict)
+    annotations: Mapping[str, object] = msgspec.field(default_factory=dict)
     reliability: DecisionReliability | None = None
     fallback: FallbackOverride | None = None

@@ -3,21 +3,20 @@
 from collections.abc import Mapping
 from typing import Literal
 
-import attrs
+import msgspec
 
 from vsr.config.document.kinds import Fraction, Pair
+from vsr.config.document.objects import DocumentObject
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class NormalizationPoint:
+class NormalizationPoint(DocumentObject, frozen=True):
     """One point of a `piecewise_linear` normalization."""
 
     input: float = 0.0
     output: float = 0.0
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Normalization:
+class Normalization(DocumentObject, frozen=True):
     """How a metric becomes a number from 0 to 1."""
 
     type: Literal[
@@ -28,11 +27,10 @@ class Normalization:
     k: float | None = None
     x0: float | None = None
     points: tuple[NormalizationPoint, ...] = ()
-    values: Mapping[str, float] = attrs.field(factory=dict)
+    values: Mapping[str, float] = msgspec.field(default_factory=dict)
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class BenchmarkProfile:
+class BenchmarkProfile(DocumentObject, frozen=True):
     """`evaluation.benchmarks[].profiles[]`."""
 
     id: str = ""
@@ -40,8 +38,7 @@ class BenchmarkProfile:
     description: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class BenchmarkMetric:
+class BenchmarkMetric(DocumentObject, frozen=True):
     """`evaluation.benchmarks[].metrics[]`."""
 
     id: str = ""
@@ -51,8 +48,7 @@ class BenchmarkMetric:
     normalization: Normalization | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class BenchmarkDefinition:
+class BenchmarkDefinition(DocumentObject, frozen=True):
     """`evaluation.benchmarks[]`."""
 
     id: str = ""
@@ -65,16 +61,14 @@ class BenchmarkDefinition:
     metrics: tuple[BenchmarkMetric, ...] = ()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MissingPolicy:
+class MissingPolicy(DocumentObject, frozen=True):
     """`evaluation.indices[].missing`."""
 
     policy: Literal["require_all", "reported_only", "require_coverage"] | None = None
     minimum: Fraction | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class IndexComponent:
+class IndexComponent(DocumentObject, frozen=True):
     """`evaluation.indices[].components[]`: a metric or another index."""
 
     benchmark: str | None = None
@@ -86,8 +80,7 @@ class IndexComponent:
     normalization: Normalization | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class IndexDefinition:
+class IndexDefinition(DocumentObject, frozen=True):
     """`evaluation.indices[]`."""
 
     id: str = ""
@@ -97,26 +90,24 @@ class IndexDefinition:
     aggregation: Literal["weighted_mean"] | None = None
     scale: Pair | None = None
     missing: MissingPolicy | None = None
-    domains: Mapping[str, float] = attrs.field(factory=dict)
+    domains: Mapping[str, float] = msgspec.field(default_factory=dict)
     components: tuple[IndexComponent, ...] = ()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class EvaluationRecord:
+class EvaluationRecord(DocumentObject, frozen=True):
     """`evaluation.records[]`."""
 
     model: str = ""
     benchmark: str = ""
     benchmark_profile: str | None = None
     reasoning_effort: str | None = None
-    metrics: Mapping[str, float] = attrs.field(factory=dict)
+    metrics: Mapping[str, float] = msgspec.field(default_factory=dict)
     source: str | None = None
     measured_at: str | None = None
-    metadata: Mapping[str, object] = attrs.field(factory=dict)
+    metadata: Mapping[str, object] = msgspec.field(default_factory=dict)
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Evaluation:
+class Evaluation(DocumentObject, frozen=True):
     """`evaluation`."""
 
     benchmarks: tuple[BenchmarkDefinition, ...] = ()

@@ -2,27 +2,24 @@
 
 from typing import Annotated, Literal
 
-import attrs
-
-from vsr.config.document.kinds import REQUIRED, Bounds, Count, Period, StatusCode, Text
+from vsr.config.document.kinds import Bounds, Count, Period, StatusCode, Text
+from vsr.config.document.objects import REQUIRED, DocumentObject
 
 Trigger = Literal["timeout", "5xx", "429", "connect", "content_refusal"]
 """Class of failures; the number among them is a text, too."""
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class LastResort:
+class LastResort(DocumentObject, frozen=True):
     """`fallback.last_resort`: a fixed answer behind the last candidate.
 
     Not in the canonical document.
     """
 
     status: Annotated[int, Bounds(200, 599)] = 200
-    content: Text = attrs.field(default="", metadata=REQUIRED)
+    content: Annotated[Text, REQUIRED] = ""
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class CircuitBreakerConfig:
+class CircuitBreakerConfig(DocumentObject, frozen=True):
     """`fallback.circuit_breaker`, per candidate model."""
 
     consecutive_failures: Count | None = None
@@ -30,8 +27,7 @@ class CircuitBreakerConfig:
     half_open_probes: Count | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class FallbackOverride:
+class FallbackOverride(DocumentObject, frozen=True):
     """`routing.decisions[].fallback`: what one decision changes of the policy.
 
     `triggers` and `last_resort` are not in the canonical document.
@@ -46,8 +42,7 @@ class FallbackOverride:
     last_resort: LastResort | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class FallbackPolicy:
+class FallbackPolicy(DocumentObject, frozen=True):
     """`global.router.fallback` and `routing.fallback`; an omitted field takes the outer layer's.
 
     `triggers` and `last_resort` are not in the canonical document.

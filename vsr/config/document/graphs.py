@@ -1,30 +1,33 @@
 """`routing.graphs`: request graphs. Not in the canonical document."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
-import attrs
+import msgspec
 
-from vsr.config.document.kinds import REQUIRED, NotNegative, Positive, PositiveDuration
+from vsr.config.document.kinds import NotNegative, Positive, PositiveDuration
+from vsr.config.document.objects import REQUIRED, DocumentObject
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class GraphParam:
+class GraphParam(DocumentObject, frozen=True):
     """`routing.graphs.NAME.params.NAME`: a typed parameter."""
 
-    type: Literal[
-        "boolean",
-        "duration",
-        "enum",
-        "integer",
-        "list",
-        "model",
-        "model_refs",
-        "models",
-        "number",
-        "record",
-        "string",
-    ] = attrs.field(default="string", metadata=REQUIRED)
+    type: Annotated[
+        Literal[
+            "boolean",
+            "duration",
+            "enum",
+            "integer",
+            "list",
+            "model",
+            "model_refs",
+            "models",
+            "number",
+            "record",
+            "string",
+        ],
+        REQUIRED,
+    ] = "string"
     description: str | None = None
     required: bool | None = None
     default: object = None
@@ -33,8 +36,7 @@ class GraphParam:
     values: tuple[str, ...] = ()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class GraphLimits:
+class GraphLimits(DocumentObject, frozen=True):
     """`routing.graphs.NAME.limits`: ceilings of one run."""
 
     timeout: PositiveDuration | None = None
@@ -45,13 +47,12 @@ class GraphLimits:
     strict: bool = False
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Graph:
+class Graph(DocumentObject, frozen=True):
     """`routing.graphs.NAME`: steps, or `file` alone, which names the file that holds them."""
 
     file: str | None = None
     name: str | None = None
     description: str | None = None
-    params: Mapping[str, GraphParam] = attrs.field(factory=dict)
-    limits: GraphLimits = attrs.field(factory=GraphLimits)
+    params: Mapping[str, GraphParam] = msgspec.field(default_factory=dict)
+    limits: GraphLimits = msgspec.field(default_factory=GraphLimits)
     steps: tuple[Mapping[str, object], ...] = ()

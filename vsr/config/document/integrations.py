@@ -1,42 +1,39 @@
 """`global.integrations`: the looper and the tool database. Defaults are the reference's."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
-import attrs
+import msgspec
 
-from vsr.config.document.kinds import SECRET, Count
+from vsr.config.document.kinds import Count
+from vsr.config.document.objects import SECRET, DocumentObject
 from vsr.config.document.plugins_tools import AdvancedToolFilteringConfig
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ReMoMRuntimeConfig:
+class ReMoMRuntimeConfig(DocumentObject, frozen=True):
     """`global.integrations.looper.remom`."""
 
     model_names: tuple[str, ...] | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class FusionRuntimeConfig:
+class FusionRuntimeConfig(DocumentObject, frozen=True):
     """`global.integrations.looper.fusion`."""
 
     model_names: tuple[str, ...] | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class WorkflowStateFileConfig:
+class WorkflowStateFileConfig(DocumentObject, frozen=True):
     """`flow.state.file`."""
 
     directory: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class WorkflowStateRedisConfig:
+class WorkflowStateRedisConfig(DocumentObject, frozen=True):
     """`flow.state.redis`."""
 
     address: str | None = None
     db: int | None = None
-    password: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    password: Annotated[str | None, SECRET] = None
     use_tls: bool = False
     tls_skip_verify: bool = False
     max_retries: int | None = None
@@ -44,8 +41,7 @@ class WorkflowStateRedisConfig:
     key_prefix: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class WorkflowStateRuntimeConfig:
+class WorkflowStateRuntimeConfig(DocumentObject, frozen=True):
     """`global.integrations.looper.flow.state`."""
 
     store_backend: Literal["file", "memory", "redis"] = "file"
@@ -54,30 +50,27 @@ class WorkflowStateRuntimeConfig:
     redis: WorkflowStateRedisConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class FlowRuntimeConfig:
+class FlowRuntimeConfig(DocumentObject, frozen=True):
     """`global.integrations.looper.flow`."""
 
     model_names: tuple[str, ...] | None = None
     state: WorkflowStateRuntimeConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class LooperConfig:
+class LooperConfig(DocumentObject, frozen=True):
     """`global.integrations.looper`."""
 
     endpoint: str | None = None
     grpc_max_msg_size_mb: Count | None = None
     max_response_bytes_mb: Count | None = None
     timeout_seconds: int = 1_200
-    headers: Mapping[str, str] = attrs.field(factory=dict, repr=False, metadata=SECRET)
+    headers: Annotated[Mapping[str, str], SECRET] = msgspec.field(default_factory=dict)
     remom: ReMoMRuntimeConfig | None = None
     fusion: FusionRuntimeConfig | None = None
     flow: FlowRuntimeConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ToolsConfig:
+class ToolsConfig(DocumentObject, frozen=True):
     """`global.integrations.tools`."""
 
     enabled: bool = False
@@ -88,8 +81,7 @@ class ToolsConfig:
     advanced_filtering: AdvancedToolFilteringConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Integrations:
+class Integrations(DocumentObject, frozen=True):
     """`global.integrations`."""
 
     tools: ToolsConfig | None = None

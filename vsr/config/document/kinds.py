@@ -2,50 +2,43 @@
 
 from typing import Annotated
 
-import attrs
+import msgspec
 
 
-@attrs.frozen
-class Bounds:
+class Bounds(msgspec.Struct, frozen=True):
     """Limits of a number, both inclusive."""
 
     minimum: float | None = None
     maximum: float | None = None
 
 
-@attrs.frozen
-class MinLength:
+class MinLength(msgspec.Struct, frozen=True):
     """Fewest characters of a text."""
 
     characters: int
 
 
-@attrs.frozen
-class DurationText:
+class DurationText(msgspec.Struct, frozen=True):
     """A text that spells a Go duration such as `1m30s`."""
 
     may_be_zero: bool = True
 
 
-@attrs.frozen
-class PeriodValue:
+class PeriodValue(msgspec.Struct, frozen=True):
     """A Go duration, or a whole number of nanoseconds."""
 
 
-@attrs.frozen
-class TokenCountValue:
+class TokenCountValue(msgspec.Struct, frozen=True):
     """A number of tokens such as `24K`, `1.5M` or 1000."""
 
 
-@attrs.frozen
-class AutoValue:
+class AutoValue(msgspec.Struct, frozen=True):
     """The word `auto`, or a whole number."""
 
     minimum: int
 
 
-@attrs.frozen
-class PairValue:
+class PairValue(msgspec.Struct, frozen=True):
     """Two numbers, the first below the second."""
 
 
@@ -67,11 +60,6 @@ TokenCount = Annotated[str | int | float, TokenCountValue()]
 AutoOrCount = Annotated[str | int, AutoValue(0)]
 AutoOrPositive = Annotated[str | int, AutoValue(1)]
 Pair = Annotated[tuple[float, ...], PairValue()]
-
-SECRET = {"secret": True}
-"""Field metadata: the value is a credential or may hold one, and is never shown."""
-REQUIRED = {"required": True}
-"""Field metadata: the key must be there."""
 
 
 def key_of(field_name: str) -> str:

@@ -1,42 +1,39 @@
 """`listeners[]`: the sockets that clients connect to. Defaults are the reference's."""
 
-import attrs
+from typing import Annotated
 
-from vsr.config.document.kinds import SECRET, Duration, Port, Positive
+from vsr.config.document.kinds import Duration, Port, Positive
+from vsr.config.document.objects import SECRET, DocumentObject
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ListenerTls:
+class ListenerTls(DocumentObject, frozen=True):
     """`listeners[].tls`; a path is relative to the document."""
 
     cert_file: str = ""
     key_file: str = ""
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ListenerIdentity:
+class ListenerIdentity(DocumentObject, frozen=True):
     """`listeners[].identity`: whose identity headers are kept; no peers means every peer."""
 
     trust_headers: bool = False
     trusted_peers: tuple[str, ...] = ()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ListenerSystemOne:
+class ListenerSystemOne(DocumentObject, frozen=True):
     """`listeners[].systemone`: the published decision API."""
 
     models: tuple[str, ...] = ()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Listener:
+class Listener(DocumentObject, frozen=True):
     """`listeners[]`."""
 
     name: str = ""
     address: str = ""
     port: Port = 0
     timeout: Duration = "300s"
-    api_keys: tuple[str, ...] = attrs.field(default=(), repr=False, metadata=SECRET)
+    api_keys: Annotated[tuple[str, ...], SECRET] = ()
     models: tuple[str, ...] = ()
     tls: ListenerTls | None = None
     identity: ListenerIdentity | None = None

@@ -5,21 +5,18 @@ Where nothing stands for the default here, it depends on other fields: see `comp
 
 from typing import Literal
 
-import attrs
-
 from vsr.config.document.kinds import Count, Fraction, NotNegative, Positive
+from vsr.config.document.objects import DocumentObject
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class HybridWeightsConfig:
+class HybridWeightsConfig(DocumentObject, frozen=True):
     """`confidence.hybrid_weights`; together 1."""
 
     logprob_weight: Fraction = 0.5
     margin_weight: Fraction = 0.5
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ConfidenceAlgorithmConfig:
+class ConfidenceAlgorithmConfig(DocumentObject, frozen=True):
     """`confidence`: escalate until an answer is sure enough."""
 
     confidence_method: (
@@ -36,16 +33,14 @@ class ConfidenceAlgorithmConfig:
     max_response_bytes: Count | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RatingsAlgorithmConfig:
+class RatingsAlgorithmConfig(DocumentObject, frozen=True):
     """`ratings`: ask all and return comparable choices."""
 
     max_concurrent: Positive | None = None
     on_error: Literal["skip", "fail"] | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ReMoMAlgorithmConfig:
+class ReMoMAlgorithmConfig(DocumentObject, frozen=True):
     """`remom`: rounds of parallel reasoning and a synthesis."""
 
     breadth_schedule: tuple[Positive, ...] = ()
@@ -66,8 +61,7 @@ class ReMoMAlgorithmConfig:
     max_responses_per_round: Count | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class FusionModelOverride:
+class FusionModelOverride(DocumentObject, frozen=True):
     """`fusion.analysis_overrides[]`."""
 
     model: str = ""
@@ -75,8 +69,7 @@ class FusionModelOverride:
     max_completion_tokens: Count | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class FusionGroundingConfig:
+class FusionGroundingConfig(DocumentObject, frozen=True):
     """`fusion.grounding`."""
 
     enabled: bool = False
@@ -88,8 +81,7 @@ class FusionGroundingConfig:
     on_error: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class FusionAlgorithmConfig:
+class FusionAlgorithmConfig(DocumentObject, frozen=True):
     """`fusion`: a panel answers, a judge decides."""
 
     model: str | None = None
@@ -112,8 +104,7 @@ class FusionAlgorithmConfig:
     grounding: FusionGroundingConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class WorkflowRoleConfig:
+class WorkflowRoleConfig(DocumentObject, frozen=True):
     """`workflows.roles[]`."""
 
     name: str = ""
@@ -122,24 +113,21 @@ class WorkflowRoleConfig:
     access_list: tuple[str, ...] | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class WorkflowFinalConfig:
+class WorkflowFinalConfig(DocumentObject, frozen=True):
     """`workflows.final`."""
 
     model: str | None = None
     prompt: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class WorkflowPlannerConfig:
+class WorkflowPlannerConfig(DocumentObject, frozen=True):
     """`workflows.planner`."""
 
     model: str | None = None
     max_completion_tokens: Count | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class WorkflowsAlgorithmConfig:
+class WorkflowsAlgorithmConfig(DocumentObject, frozen=True):
     """`workflows`: roles work in steps, authored or planned."""
 
     mode: Literal["static", "dynamic"] | None = None

@@ -2,13 +2,11 @@
 
 from typing import Literal
 
-import attrs
-
 from vsr.config.document.kinds import Positive
+from vsr.config.document.objects import DocumentObject
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Presentation:
+class Presentation(DocumentObject, frozen=True):
     """`routing.modelCards[].presentation`."""
 
     logo: str | None = None
@@ -16,8 +14,7 @@ class Presentation:
     monochrome: bool | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Distribution:
+class Distribution(DocumentObject, frozen=True):
     """`routing.modelCards[].distribution`."""
 
     type: Literal["open_weights", "proprietary_api", "router_recipe"] | None = None
@@ -25,24 +22,21 @@ class Distribution:
     license: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Modalities:
+class Modalities(DocumentObject, frozen=True):
     """`routing.modelCards[].modalities`."""
 
     input: tuple[str, ...] = ()
     output: tuple[str, ...] = ()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class LoRAAdapter:
+class LoRAAdapter(DocumentObject, frozen=True):
     """`routing.modelCards[].loras[]`: an adapter that the base model serves."""
 
     name: str = ""
     description: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ModelCard:
+class ModelCard(DocumentObject, frozen=True):
     """`routing.modelCards[]`: an overlay of a provider model."""
 
     name: str = ""

@@ -1,18 +1,18 @@
 """`global.model_catalog`: the models that signals and plugins use. Defaults are the reference's."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
-import attrs
+import msgspec
 
 from vsr.config.document.bindings import AdmissionConfig, ModelBinding, ModelDeployment
-from vsr.config.document.kinds import REQUIRED, SECRET, Count, Port
+from vsr.config.document.kinds import Count, Port
 from vsr.config.document.model_modules import ModelModules
+from vsr.config.document.objects import REQUIRED, SECRET, DocumentObject, SchemaDefault
 from vsr.config.document.prototypes import PrototypeScoringConfig
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class EmbeddingEndpointConfig:
+class EmbeddingEndpointConfig(DocumentObject, frozen=True):
     """`embeddings.semantic.endpoint`."""
 
     base_url: str | None = None
@@ -24,8 +24,7 @@ class EmbeddingEndpointConfig:
     dimensions: Count | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class HNSWConfig:
+class HNSWConfig(DocumentObject, frozen=True):
     """`embeddings.semantic.embedding_config`."""
 
     full_context: bool = False
@@ -40,8 +39,7 @@ class HNSWConfig:
     prototype_scoring: PrototypeScoringConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class EmbeddingModels:
+class EmbeddingModels(DocumentObject, frozen=True):
     """`global.model_catalog.embeddings.semantic`."""
 
     qwen3_model_path: str | None = None
@@ -54,15 +52,13 @@ class EmbeddingModels:
     endpoint: EmbeddingEndpointConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class EmbeddingCatalog:
+class EmbeddingCatalog(DocumentObject, frozen=True):
     """`global.model_catalog.embeddings`."""
 
     semantic: EmbeddingModels | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class SystemModels:
+class SystemModels(DocumentObject, frozen=True):
     """`global.model_catalog.system`: the artifact of each role."""
 
     safety: str | None = None
@@ -76,8 +72,7 @@ class SystemModels:
     feedback_detector: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ClassifierVLLMEndpoint:
+class ClassifierVLLMEndpoint(DocumentObject, frozen=True):
     """`external[].llm_endpoint`."""
 
     address: str | None = None
@@ -88,17 +83,15 @@ class ClassifierVLLMEndpoint:
     prompt_template: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ExternalModelReasoningConfig:
+class ExternalModelReasoningConfig(DocumentObject, frozen=True):
     """`external[].reasoning`."""
 
-    family: str = attrs.field(default="", metadata=REQUIRED)
-    use_reasoning: bool = attrs.field(default=False, metadata=REQUIRED)
+    family: Annotated[str, REQUIRED] = ""
+    use_reasoning: Annotated[bool, REQUIRED] = False
     reasoning_effort: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ExternalModelConfig:
+class ExternalModelConfig(DocumentObject, frozen=True):
     """`global.model_catalog.external[]`: a helper model behind an address."""
 
     name: str | None = None
@@ -119,7 +112,7 @@ class ExternalModelConfig:
     llm_timeout_seconds: Count | None = None
     parser_type: str = "json"
     threshold: float | None = None
-    access_key: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    access_key: Annotated[str | None, SECRET] = None
     max_tokens: Count | None = None
     temperature: float | None = None
     reasoning: ExternalModelReasoningConfig | None = None
@@ -127,16 +120,14 @@ class ExternalModelConfig:
     max_response_bytes: Count | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class KnowledgeBaseSource:
+class KnowledgeBaseSource(DocumentObject, frozen=True):
     """`kbs[].source`."""
 
     path: str | None = None
     manifest: str = "labels.json"
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class KnowledgeBaseMetricConfig:
+class KnowledgeBaseMetricConfig(DocumentObject, frozen=True):
     """`kbs[].metrics[]`."""
 
     name: str = ""
@@ -145,15 +136,14 @@ class KnowledgeBaseMetricConfig:
     negative_group: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class KnowledgeBaseConfig:
+class KnowledgeBaseConfig(DocumentObject, frozen=True):
     """`global.model_catalog.kbs[]`."""
 
     name: str = ""
     source: KnowledgeBaseSource | None = None
     threshold: float | None = None
-    label_thresholds: Mapping[str, float] = attrs.field(factory=dict)
-    groups: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
+    label_thresholds: Mapping[str, float] = msgspec.field(default_factory=dict)
+    groups: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     metrics: tuple[KnowledgeBaseMetricConfig, ...] = ()
     prototype_scoring: PrototypeScoringConfig | None = None
 
@@ -171,17 +161,16 @@ _DEFAULT_DEPLOYMENTS = {
 }
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ModelCatalog:
+class ModelCatalog(DocumentObject, frozen=True):
     """`global.model_catalog`."""
 
-    bindings: Mapping[str, ModelBinding] = attrs.field(factory=dict)
-    deployments: Mapping[str, ModelDeployment] = attrs.field(
-        factory=dict, metadata={"schema_default": _DEFAULT_DEPLOYMENTS}
+    bindings: Mapping[str, ModelBinding] = msgspec.field(default_factory=dict)
+    deployments: Annotated[Mapping[str, ModelDeployment], SchemaDefault(_DEFAULT_DEPLOYMENTS)] = (
+        msgspec.field(default_factory=dict)
     )
     embeddings: EmbeddingCatalog | None = None
     system: SystemModels | None = None
     external: tuple[ExternalModelConfig, ...] = ()
     kbs: tuple[KnowledgeBaseConfig, ...] | None = None
     modules: ModelModules | None = None
-    admission: Mapping[str, AdmissionConfig] = attrs.field(factory=dict)
+    admission: Mapping[str, AdmissionConfig] = msgspec.field(default_factory=dict)

@@ -1,24 +1,23 @@
 """`global.model_catalog.modules`: how each role uses its model. Defaults are the reference's."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
-import attrs
+import msgspec
 
-from vsr.config.document.kinds import SECRET, Count, Fraction
+from vsr.config.document.kinds import Count, Fraction
+from vsr.config.document.objects import SECRET, DocumentObject
 from vsr.config.document.prototypes import PrototypeScoringConfig
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class SequenceHeadWindowConfig:
+class SequenceHeadWindowConfig(DocumentObject, frozen=True):
     """`window`."""
 
     size: Count | None = None
     overlap: Count | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RemoteClassifierBackend:
+class RemoteClassifierBackend(DocumentObject, frozen=True):
     """`backend`: a classifier behind an address."""
 
     protocol: str | None = None
@@ -27,8 +26,7 @@ class RemoteClassifierBackend:
     deadline_ms: Count | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class SequenceHeadModelConfig:
+class SequenceHeadModelConfig(DocumentObject, frozen=True):
     """`modules.safety.safety` and `.hazard`."""
 
     model_id: str | None = None
@@ -38,16 +36,14 @@ class SequenceHeadModelConfig:
     window: SequenceHeadWindowConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class SafetyModelsConfig:
+class SafetyModelsConfig(DocumentObject, frozen=True):
     """`modules.safety`."""
 
     safety: SequenceHeadModelConfig | None = None
     hazard: SequenceHeadModelConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class PromptCompressionConfig:
+class PromptCompressionConfig(DocumentObject, frozen=True):
     """`modules.prompt_compression`."""
 
     enabled: bool = False
@@ -64,8 +60,7 @@ class PromptCompressionConfig:
     preserve_last_n: int | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class PromptGuardModule:
+class PromptGuardModule(DocumentObject, frozen=True):
     """`modules.prompt_guard`."""
 
     max_sequence_length: Count | None = None
@@ -82,8 +77,7 @@ class PromptGuardModule:
     model_ref: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class CategoryModule:
+class CategoryModule(DocumentObject, frozen=True):
     """`modules.classifier.domain`."""
 
     max_sequence_length: Count | None = None
@@ -100,8 +94,7 @@ class CategoryModule:
     model_ref: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class PIIModule:
+class PIIModule(DocumentObject, frozen=True):
     """`modules.classifier.pii`."""
 
     window: SequenceHeadWindowConfig | None = None
@@ -117,15 +110,14 @@ class PIIModule:
     model_ref: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MCPCategoryModel:
+class MCPCategoryModel(DocumentObject, frozen=True):
     """`modules.classifier.mcp`."""
 
     enabled: bool = False
     transport_type: str | None = None
     command: str | None = None
     args: tuple[str, ...] = ()
-    env: Mapping[str, str] = attrs.field(factory=dict, repr=False, metadata=SECRET)
+    env: Annotated[Mapping[str, str], SECRET] = msgspec.field(default_factory=dict)
     url: str | None = None
     tool_name: str | None = None
     threshold: float | None = None
@@ -133,8 +125,7 @@ class MCPCategoryModel:
     max_response_bytes: Count | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class PreferenceModelConfig:
+class PreferenceModelConfig(DocumentObject, frozen=True):
     """`modules.classifier.preference`."""
 
     use_contrastive: bool | None = None
@@ -142,8 +133,7 @@ class PreferenceModelConfig:
     prototype_scoring: PrototypeScoringConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ClassifierModule:
+class ClassifierModule(DocumentObject, frozen=True):
     """`modules.classifier`."""
 
     domain: CategoryModule | None = None
@@ -152,16 +142,14 @@ class ClassifierModule:
     preference: PreferenceModelConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ComplexityModelConfig:
+class ComplexityModelConfig(DocumentObject, frozen=True):
     """`modules.complexity`."""
 
     prototype_scoring: PrototypeScoringConfig | None = None
     backend: RemoteClassifierBackend | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class FactCheckModule:
+class FactCheckModule(DocumentObject, frozen=True):
     """`modules.hallucination_mitigation.fact_check`."""
 
     max_sequence_length: Count | None = None
@@ -172,8 +160,7 @@ class FactCheckModule:
     model_ref: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class HallucinationDetector:
+class HallucinationDetector(DocumentObject, frozen=True):
     """`modules.hallucination_mitigation.detector`."""
 
     backend: str | None = None
@@ -190,8 +177,7 @@ class HallucinationDetector:
     model_ref: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ExplainerModule:
+class ExplainerModule(DocumentObject, frozen=True):
     """`modules.hallucination_mitigation.explainer`."""
 
     model_id: str | None = None
@@ -200,8 +186,7 @@ class ExplainerModule:
     model_ref: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class HallucinationModule:
+class HallucinationModule(DocumentObject, frozen=True):
     """`modules.hallucination_mitigation`."""
 
     enabled: bool = False
@@ -210,8 +195,7 @@ class HallucinationModule:
     explainer: ExplainerModule | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class FeedbackDetectorModule:
+class FeedbackDetectorModule(DocumentObject, frozen=True):
     """`modules.feedback_detector`."""
 
     max_sequence_length: Count | None = None
@@ -225,8 +209,7 @@ class FeedbackDetectorModule:
     model_ref: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ModalityClassifierConfig:
+class ModalityClassifierConfig(DocumentObject, frozen=True):
     """`modules.modality_detector.classifier`."""
 
     max_sequence_length: Count | None = None
@@ -234,8 +217,7 @@ class ModalityClassifierConfig:
     use_cpu: bool = False
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ModalityDetectorConfig:
+class ModalityDetectorConfig(DocumentObject, frozen=True):
     """`modules.modality_detector`."""
 
     enabled: bool = False
@@ -247,8 +229,7 @@ class ModalityDetectorConfig:
     lower_threshold_ratio: Fraction | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ModelModules:
+class ModelModules(DocumentObject, frozen=True):
     """`global.model_catalog.modules`."""
 
     safety: SafetyModelsConfig | None = None

@@ -1,14 +1,12 @@
 """`global.services.observability` and `router_replay`. Defaults are the reference's."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-import attrs
+from vsr.config.document.kinds import Count, Fraction, Port
+from vsr.config.document.objects import SECRET, DocumentObject
 
-from vsr.config.document.kinds import SECRET, Count, Fraction, Port
 
-
-@attrs.frozen(repr=False, unsafe_hash=False)
-class WindowedMetricsConfig:
+class WindowedMetricsConfig(DocumentObject, frozen=True):
     """`metrics.windowed_metrics`."""
 
     enabled: bool = False
@@ -17,16 +15,14 @@ class WindowedMetricsConfig:
     max_models: Count | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MetricsConfig:
+class MetricsConfig(DocumentObject, frozen=True):
     """`global.services.observability.metrics`."""
 
     enabled: bool | None = None
     windowed_metrics: WindowedMetricsConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class TracingExporterConfig:
+class TracingExporterConfig(DocumentObject, frozen=True):
     """`tracing.exporter`."""
 
     type: Literal["otlp", "stdout"] = "otlp"
@@ -34,16 +30,14 @@ class TracingExporterConfig:
     insecure: bool = True
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class TracingSamplingConfig:
+class TracingSamplingConfig(DocumentObject, frozen=True):
     """`tracing.sampling`."""
 
     type: Literal["always_on", "always_off", "probabilistic"] = "always_on"
     rate: Fraction = 1.0
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class TracingResourceConfig:
+class TracingResourceConfig(DocumentObject, frozen=True):
     """`tracing.resource`."""
 
     service_name: str = "vllm-sr"
@@ -51,8 +45,7 @@ class TracingResourceConfig:
     deployment_environment: str = "development"
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class TracingConfig:
+class TracingConfig(DocumentObject, frozen=True):
     """`global.services.observability.tracing`."""
 
     enabled: bool = True
@@ -62,8 +55,7 @@ class TracingConfig:
     resource: TracingResourceConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ProfilingConfig:
+class ProfilingConfig(DocumentObject, frozen=True):
     """`global.services.observability.profiling`."""
 
     enabled: bool = False
@@ -71,8 +63,7 @@ class ProfilingConfig:
     bind: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ObservabilityConfig:
+class ObservabilityConfig(DocumentObject, frozen=True):
     """`global.services.observability`."""
 
     tracing: TracingConfig | None = None
@@ -80,13 +71,12 @@ class ObservabilityConfig:
     profiling: ProfilingConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RouterReplayRedisConfig:
+class RouterReplayRedisConfig(DocumentObject, frozen=True):
     """`router_replay.redis`."""
 
     address: str | None = None
     db: int | None = None
-    password: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    password: Annotated[str | None, SECRET] = None
     use_tls: bool = False
     tls_skip_verify: bool = False
     max_retries: int | None = None
@@ -94,15 +84,14 @@ class RouterReplayRedisConfig:
     key_prefix: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RouterReplayPostgresConfig:
+class RouterReplayPostgresConfig(DocumentObject, frozen=True):
     """`router_replay.postgres`."""
 
     host: str | None = None
     port: int | None = None
     database: str | None = None
     user: str | None = None
-    password: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    password: Annotated[str | None, SECRET] = None
     ssl_mode: str | None = None
     max_open_conns: int | None = None
     max_idle_conns: int | None = None
@@ -110,31 +99,28 @@ class RouterReplayPostgresConfig:
     table_name: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RouterReplayMilvusConfig:
+class RouterReplayMilvusConfig(DocumentObject, frozen=True):
     """`router_replay.milvus`."""
 
     address: str | None = None
     username: str | None = None
-    password: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    password: Annotated[str | None, SECRET] = None
     collection_name: str | None = None
     consistency_level: str | None = None
     shard_num: int | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RouterReplayQdrantConfig:
+class RouterReplayQdrantConfig(DocumentObject, frozen=True):
     """`router_replay.qdrant`."""
 
     host: str | None = None
     port: int | None = None
-    api_key: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    api_key: Annotated[str | None, SECRET] = None
     use_tls: bool = False
     collection_name: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RouterReplayConfig:
+class RouterReplayConfig(DocumentObject, frozen=True):
     """`global.services.router_replay`."""
 
     enabled: bool = False

@@ -3,63 +3,57 @@
 from collections.abc import Mapping
 from typing import Literal
 
-import attrs
+import msgspec
+
+from vsr.config.document.objects import DocumentObject
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class OutputContractChoiceSetSpec:
+class OutputContractChoiceSetSpec(DocumentObject, frozen=True):
     """`choice_set`."""
 
     values: tuple[str, ...] = ()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class OutputContractJSONSchemaSpec:
+class OutputContractJSONSchemaSpec(DocumentObject, frozen=True):
     """`json_schema`."""
 
     schema_ref: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class OutputContractReferenceSpec:
+class OutputContractReferenceSpec(DocumentObject, frozen=True):
     """`reference`."""
 
     source: Literal["candidate_responses"] | None = None
     id_format: Literal["index", "reference_number"] | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class OutputContractRenderSpec:
+class OutputContractRenderSpec(DocumentObject, frozen=True):
     """`render`."""
 
     mode: Literal["value", "template"] | None = None
     template: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class OutputContractExtractSpec:
+class OutputContractExtractSpec(DocumentObject, frozen=True):
     """`extract`."""
 
     mode: Literal["exact", "json_object"] | None = None
     sources: tuple[Literal["content", "reasoning_content", "candidate_responses"], ...] = ()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class OutputContractNormalizeSpec:
+class OutputContractNormalizeSpec(DocumentObject, frozen=True):
     """`normalize`."""
 
-    defaults: Mapping[str, str] = attrs.field(factory=dict)
+    defaults: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class OutputContractPostprocess:
+class OutputContractPostprocess(DocumentObject, frozen=True):
     """`postprocess[]`."""
 
     type: Literal["dereference_selected_reference"] | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class OutputContractSpec:
+class OutputContractSpec(DocumentObject, frozen=True):
     """`routing.decisions[].output_contract_spec`."""
 
     type: Literal["choice", "structured_json", "reference_selection"] | None = None

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-import attrs
+import msgspec
 
-from vsr.config.document.kinds import SECRET, AutoOrPositive, Bounds, Count, Fraction, Positive
+from vsr.config.document.kinds import AutoOrPositive, Bounds, Count, Fraction, Positive
+from vsr.config.document.objects import SECRET, DocumentObject
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class SystemPromptPluginConfig:
+class SystemPromptPluginConfig(DocumentObject, frozen=True):
     """Plugin `system_prompt`; it is on when it has a text."""
 
     enabled: bool | None = None
@@ -17,16 +17,14 @@ class SystemPromptPluginConfig:
     mode: Literal["replace", "insert"] = "insert"
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class HeaderPair:
+class HeaderPair(DocumentObject, frozen=True):
     """A header that `header_mutation` sets."""
 
     name: str = ""
-    value: str = attrs.field(default="", repr=False, metadata=SECRET)
+    value: Annotated[str, SECRET] = ""
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class HeaderMutationPluginConfig:
+class HeaderMutationPluginConfig(DocumentObject, frozen=True):
     """Plugin `header_mutation`."""
 
     add: tuple[HeaderPair, ...] = ()
@@ -34,8 +32,7 @@ class HeaderMutationPluginConfig:
     delete: tuple[str, ...] = ()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RequestParamsPluginConfig:
+class RequestParamsPluginConfig(DocumentObject, frozen=True):
     """Plugin `request_params`."""
 
     default_max_tokens: AutoOrPositive | None = None
@@ -45,22 +42,19 @@ class RequestParamsPluginConfig:
     strip_unknown: bool = False
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class FastResponsePluginConfig:
+class FastResponsePluginConfig(DocumentObject, frozen=True):
     """Plugin `fast_response`."""
 
     message: str = ""
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ResponseCacheSemanticConfig:
+class ResponseCacheSemanticConfig(DocumentObject, frozen=True):
     """`semantic` of plugin `response_cache`."""
 
     similarity_threshold: Fraction | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ResponseCacheRequestControlsConfig:
+class ResponseCacheRequestControlsConfig(DocumentObject, frozen=True):
     """`request_controls` of plugin `response_cache`."""
 
     enabled: bool = False
@@ -69,15 +63,13 @@ class ResponseCacheRequestControlsConfig:
     max_ttl_seconds: Count | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ResponseCachePersonalizedConfig:
+class ResponseCachePersonalizedConfig(DocumentObject, frozen=True):
     """`personalized` of plugin `response_cache`."""
 
     mode: Literal["disabled", "exact"] | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ResponseCacheRevisionConfig:
+class ResponseCacheRevisionConfig(DocumentObject, frozen=True):
     """`revision` of plugin `response_cache`."""
 
     cache_epoch: str | None = None
@@ -86,8 +78,7 @@ class ResponseCacheRevisionConfig:
     policy_revision: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ResponseCachePluginConfig:
+class ResponseCachePluginConfig(DocumentObject, frozen=True):
     """Plugin `response_cache`."""
 
     enabled: bool | None = None
@@ -103,8 +94,7 @@ class ResponseCachePluginConfig:
     ttl_seconds: Count | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class PromptCachePluginConfig:
+class PromptCachePluginConfig(DocumentObject, frozen=True):
     """Plugin `prompt_cache`."""
 
     enabled: bool = False
@@ -113,8 +103,7 @@ class PromptCachePluginConfig:
     on_unsupported: Literal["skip", "reject"] | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MemoryReflectionConfig:
+class MemoryReflectionConfig(DocumentObject, frozen=True):
     """`reflection` of plugin `memory` and of `global.stores.memory`."""
 
     enabled: bool | None = None
@@ -125,8 +114,7 @@ class MemoryReflectionConfig:
     block_patterns: tuple[str, ...] = ()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MemoryPluginConfig:
+class MemoryPluginConfig(DocumentObject, frozen=True):
     """Plugin `memory`."""
 
     enabled: bool = True
@@ -138,8 +126,7 @@ class MemoryPluginConfig:
     reflection: MemoryReflectionConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class HallucinationPluginConfig:
+class HallucinationPluginConfig(DocumentObject, frozen=True):
     """Plugin `hallucination`."""
 
     enabled: bool | None = None
@@ -149,8 +136,7 @@ class HallucinationPluginConfig:
     include_hallucination_details: bool = False
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ResponseJailbreakPluginConfig:
+class ResponseJailbreakPluginConfig(DocumentObject, frozen=True):
     """Plugin `response_jailbreak`."""
 
     enabled: bool | None = None
@@ -158,15 +144,13 @@ class ResponseJailbreakPluginConfig:
     action: Literal["header", "block", "none"] | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RAGRerankConfig:
+class RAGRerankConfig(DocumentObject, frozen=True):
     """`rerank` of plugin `rag`."""
 
     top_k: Positive | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RAGPluginConfig:
+class RAGPluginConfig(DocumentObject, frozen=True):
     """Plugin `rag`."""
 
     enabled: bool | None = None
@@ -178,15 +162,14 @@ class RAGPluginConfig:
     max_context_length: Positive | None = None
     injection_mode: Literal["tool_role", "system_prompt"] = "tool_role"
     rerank: RAGRerankConfig | None = None
-    backend_config: Mapping[str, object] = attrs.field(factory=dict, repr=False, metadata=SECRET)
+    backend_config: Annotated[Mapping[str, object], SECRET] = msgspec.field(default_factory=dict)
     on_failure: Literal["skip", "block", "warn"] | None = None
     cache_results: bool = False
     cache_ttl_seconds: Count | None = None
     min_confidence_threshold: Fraction | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RouterReplayPluginConfig:
+class RouterReplayPluginConfig(DocumentObject, frozen=True):
     """Plugin `router_replay`."""
 
     enabled: bool = True
@@ -198,8 +181,7 @@ class RouterReplayPluginConfig:
     max_tool_trace_steps: Count = 100
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ShadowDispatchPluginConfig:
+class ShadowDispatchPluginConfig(DocumentObject, frozen=True):
     """Plugin `shadow_dispatch`."""
 
     enabled: bool | None = None

@@ -2,13 +2,11 @@
 
 from typing import Literal
 
-import attrs
-
 from vsr.config.document.kinds import AutoOrCount, Count
+from vsr.config.document.objects import DocumentObject
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ContextCompressionBudgetConfig:
+class ContextCompressionBudgetConfig(DocumentObject, frozen=True):
     """`budget`."""
 
     trigger_tokens: AutoOrCount | None = None
@@ -16,15 +14,13 @@ class ContextCompressionBudgetConfig:
     reserve_output_tokens: AutoOrCount | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ContextCompressionCurrentUserConfig:
+class ContextCompressionCurrentUserConfig(DocumentObject, frozen=True):
     """`targets.current_user`."""
 
     mode: Literal["preserve", "truncate"] | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ContextCompressionTargetConfig:
+class ContextCompressionTargetConfig(DocumentObject, frozen=True):
     """One of the other `targets`."""
 
     mode: Literal["preserve", "extractive", "recoverable"] | None = None
@@ -32,8 +28,7 @@ class ContextCompressionTargetConfig:
     target_tokens: Count | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ContextCompressionTargetsConfig:
+class ContextCompressionTargetsConfig(DocumentObject, frozen=True):
     """`targets`."""
 
     current_user: ContextCompressionCurrentUserConfig | None = None
@@ -43,16 +38,14 @@ class ContextCompressionTargetsConfig:
     memory: ContextCompressionTargetConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ContextCompressionScoringConfig:
+class ContextCompressionScoringConfig(DocumentObject, frozen=True):
     """`scoring`."""
 
     method: Literal["bm25", "embedding", "hybrid"] = "bm25"
     embedding_model_ref: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ContextCompressionRecoveryConfig:
+class ContextCompressionRecoveryConfig(DocumentObject, frozen=True):
     """`recovery`."""
 
     enabled: bool = False
@@ -63,8 +56,7 @@ class ContextCompressionRecoveryConfig:
     max_retrievals: Count = 8
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ContextCompressionRequestControlsConfig:
+class ContextCompressionRequestControlsConfig(DocumentObject, frozen=True):
     """`request_controls`."""
 
     enabled: bool = False
@@ -73,8 +65,7 @@ class ContextCompressionRequestControlsConfig:
     max_target_tokens: Count = 16_000
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ContextCompressionPluginConfig:
+class ContextCompressionPluginConfig(DocumentObject, frozen=True):
     """Plugin `context_compression`."""
 
     enabled: bool | None = None

@@ -2,13 +2,11 @@
 
 from typing import Literal
 
-import attrs
-
 from vsr.config.document.kinds import Count, Fraction, NotNegative
+from vsr.config.document.objects import DocumentObject
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class DynamicRetrievalWeights:
+class DynamicRetrievalWeights(DocumentObject, frozen=True):
     """`dynamic_retrieval.weights` of plugin `tools`."""
 
     semantic: NotNegative | None = None
@@ -17,8 +15,7 @@ class DynamicRetrievalWeights:
     repetition_penalty: NotNegative | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class DynamicRetrievalConfig:
+class DynamicRetrievalConfig(DocumentObject, frozen=True):
     """`dynamic_retrieval` of plugin `tools`."""
 
     enabled: bool = False
@@ -29,8 +26,7 @@ class DynamicRetrievalConfig:
     fallback_on_low_confidence: bool = False
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ToolsPluginConfig:
+class ToolsPluginConfig(DocumentObject, frozen=True):
     """Plugin `tools`."""
 
     enabled: bool | None = None
@@ -43,8 +39,7 @@ class ToolsPluginConfig:
     dynamic_retrieval: DynamicRetrievalConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ToolFilteringWeights:
+class ToolFilteringWeights(DocumentObject, frozen=True):
     """`advanced_filtering.weights`."""
 
     embed: float | None = None
@@ -54,8 +49,7 @@ class ToolFilteringWeights:
     category: float | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class HybridHistoryToolRetrievalConfig:
+class HybridHistoryToolRetrievalConfig(DocumentObject, frozen=True):
     """`advanced_filtering.hybrid_history`."""
 
     history_horizon: int = 8
@@ -67,8 +61,7 @@ class HybridHistoryToolRetrievalConfig:
     repetition_penalty_strength: float | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class AdvancedToolFilteringConfig:
+class AdvancedToolFilteringConfig(DocumentObject, frozen=True):
     """`advanced_filtering` of plugin `tool_selection` and of `global.integrations.tools`."""
 
     enabled: bool = False
@@ -84,8 +77,7 @@ class AdvancedToolFilteringConfig:
     hybrid_history: HybridHistoryToolRetrievalConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ToolSelectionPluginConfig:
+class ToolSelectionPluginConfig(DocumentObject, frozen=True):
     """Plugin `tool_selection`."""
 
     enabled: bool | None = None

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-import attrs
+from vsr.config.document.objects import DocumentObject
 
 ProjectionInputType = Literal[
     "keyword",
@@ -30,8 +30,7 @@ ProjectionInputType = Literal[
 ]
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ProjectionPartition:
+class ProjectionPartition(DocumentObject, frozen=True):
     """`routing.projections.partitions[]`."""
 
     name: str = ""
@@ -41,8 +40,7 @@ class ProjectionPartition:
     default: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ProjectionScoreInput:
+class ProjectionScoreInput(DocumentObject, frozen=True):
     """`routing.projections.scores[].inputs[]`."""
 
     type: ProjectionInputType | None = None
@@ -55,8 +53,7 @@ class ProjectionScoreInput:
     miss: float = 0.0
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ProjectionScore:
+class ProjectionScore(DocumentObject, frozen=True):
     """`routing.projections.scores[]`."""
 
     name: str = ""
@@ -64,16 +61,14 @@ class ProjectionScore:
     inputs: tuple[ProjectionScoreInput, ...] = ()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ProjectionMappingCalibration:
+class ProjectionMappingCalibration(DocumentObject, frozen=True):
     """`routing.projections.mappings[].calibration`."""
 
     method: Literal["sigmoid_distance"] | None = None
     slope: float = 12.0
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ProjectionMappingOutput:
+class ProjectionMappingOutput(DocumentObject, frozen=True):
     """`routing.projections.mappings[].outputs[]`."""
 
     name: str = ""
@@ -83,8 +78,7 @@ class ProjectionMappingOutput:
     gte: float | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ProjectionMapping:
+class ProjectionMapping(DocumentObject, frozen=True):
     """`routing.projections.mappings[]`."""
 
     name: str = ""
@@ -94,8 +88,7 @@ class ProjectionMapping:
     outputs: tuple[ProjectionMappingOutput, ...] = ()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Projections:
+class Projections(DocumentObject, frozen=True):
     """`routing.projections`."""
 
     partitions: tuple[ProjectionPartition, ...] = ()

@@ -2,13 +2,11 @@
 
 from typing import Annotated
 
-import attrs
-
 from vsr.config.document.kinds import Bounds
+from vsr.config.document.objects import DocumentObject
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class PrototypeScoringConfig:
+class PrototypeScoringConfig(DocumentObject, frozen=True):
     """`prototype_scoring`. Defaults are the reference's."""
 
     enabled: bool = True

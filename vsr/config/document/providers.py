@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-import attrs
+import msgspec
 
 from vsr.config.document.kinds import (
-    SECRET,
     Bounds,
     Count,
     Duration,
@@ -18,10 +17,10 @@ from vsr.config.document.kinds import (
     StatusCode,
     Weight,
 )
+from vsr.config.document.objects import SECRET, DocumentObject
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class BackendRefTls:
+class BackendRefTls(DocumentObject, frozen=True):
     """`providers.models[].backend_refs[].tls`; a path is relative to the document."""
 
     server_name: str | None = None
@@ -31,8 +30,7 @@ class BackendRefTls:
     min_version: Literal["TLSv1.2", "TLSv1.3"] = "TLSv1.2"
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class BackendRef:
+class BackendRef(DocumentObject, frozen=True):
     """`providers.models[].backend_refs[]`.
 
     Not in the canonical document: `api_format`, `http_version`, `health_check_path` and `tls`.
@@ -46,19 +44,18 @@ class BackendRef:
     provider: str = "vllm"
     auth_header: str | None = None
     auth_prefix: str | None = None
-    extra_headers: Mapping[str, str] = attrs.field(factory=dict, repr=False, metadata=SECRET)
+    extra_headers: Annotated[Mapping[str, str], SECRET] = msgspec.field(default_factory=dict)
     api_version: str | None = None
     api_format: Literal["openai", "responses", "anthropic"] | None = None
     chat_path: str | None = None
-    api_key: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    api_key: Annotated[str | None, SECRET] = None
     api_key_env: str | None = None
     http_version: Literal["1.1", "2", "auto"] = "1.1"
     health_check_path: str | None = None
     tls: BackendRefTls | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Pricing:
+class Pricing(DocumentObject, frozen=True):
     """`providers.models[].pricing`, per million tokens; no cache write price is not 0."""
 
     currency: str = "USD"
@@ -68,8 +65,7 @@ class Pricing:
     cache_write_per_1m: NotNegative | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Reasoning:
+class Reasoning(DocumentObject, frozen=True):
     """`providers.models[].reasoning`: a family by name, or its behaviour written out."""
 
     family: str | None = None
@@ -84,7 +80,7 @@ class Reasoning:
     ) = None
     parameter: str | None = None
     activation_parameter: str | None = None
-    effort_flags: Mapping[str, str] = attrs.field(factory=dict)
+    effort_flags: Mapping[str, str] = msgspec.field(default_factory=dict)
     levels: tuple[str, ...] = ()
     default: str | None = None
     modes: tuple[Literal["enabled", "disabled", "adaptive"], ...] = ()
@@ -92,8 +88,7 @@ class Reasoning:
     disabled: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Reliability:
+class Reliability(DocumentObject, frozen=True):
     """`providers.models[].reliability`; a None timeout inherits the listener's or is off.
 
     Not in the canonical document: the word `p2c_ewma`, the keys from `retry_evidence` on, and their
@@ -128,8 +123,7 @@ class Reliability:
     max_retries: Count = 3
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ProviderModel:
+class ProviderModel(DocumentObject, frozen=True):
     """`providers.models[]`: one alias, one cluster."""
 
     name: str = ""
@@ -140,19 +134,17 @@ class ProviderModel:
     pricing: Pricing | None = None
     reliability: Reliability = Reliability()
     api_format: Literal["openai", "responses", "anthropic"] | None = None
-    external_model_ids: Mapping[str, str] = attrs.field(factory=dict)
+    external_model_ids: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ProviderDefaults:
+class ProviderDefaults(DocumentObject, frozen=True):
     """`providers.defaults`."""
 
     model: str | None = None
     reasoning_effort: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Providers:
+class Providers(DocumentObject, frozen=True):
     """`providers`."""
 
     defaults: ProviderDefaults = ProviderDefaults()

@@ -1,12 +1,13 @@
 """The authored document, word for word: version v0.3 as a whole."""
 
-import attrs
+import msgspec
 
 from vsr.config.document.decisions import DecisionReliability
 from vsr.config.document.evaluation import Evaluation
 from vsr.config.document.integrations import Integrations
 from vsr.config.document.listeners import Listener
 from vsr.config.document.model_catalog import ModelCatalog
+from vsr.config.document.objects import DocumentObject
 from vsr.config.document.providers import Providers
 from vsr.config.document.router_settings import RouterSettings
 from vsr.config.document.routing import RecipeRouting, Routing
@@ -14,8 +15,7 @@ from vsr.config.document.services import Services
 from vsr.config.document.stores import Stores
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Entrypoint:
+class Entrypoint(DocumentObject, frozen=True):
     """`entrypoints[]`: virtual model names and the recipe behind them.
 
     `reliability` is not in the canonical document.
@@ -26,28 +26,25 @@ class Entrypoint:
     reliability: DecisionReliability | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Recipe:
+class Recipe(DocumentObject, frozen=True):
     """`recipes[]`: a further routing profile."""
 
     name: str = ""
     description: str | None = None
-    routing: RecipeRouting = attrs.field(factory=RecipeRouting)
+    routing: RecipeRouting = msgspec.field(default_factory=RecipeRouting)
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Global:
+class Global(DocumentObject, frozen=True):
     """`global`."""
 
-    router: RouterSettings = attrs.field(factory=RouterSettings)
-    services: Services = attrs.field(factory=Services)
-    stores: Stores = attrs.field(factory=Stores)
-    integrations: Integrations = attrs.field(factory=Integrations)
-    model_catalog: ModelCatalog = attrs.field(factory=ModelCatalog)
+    router: RouterSettings = msgspec.field(default_factory=RouterSettings)
+    services: Services = msgspec.field(default_factory=Services)
+    stores: Stores = msgspec.field(default_factory=Stores)
+    integrations: Integrations = msgspec.field(default_factory=Integrations)
+    model_catalog: ModelCatalog = msgspec.field(default_factory=ModelCatalog)
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Setup:
+class Setup(DocumentObject, frozen=True):
     """`setup`: the mark of a workspace that is being set up; control data of the command line."""
 
     mode: bool = False
@@ -56,15 +53,14 @@ class Setup:
     created_at: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Document:
+class Document(DocumentObject, frozen=True):
     """The whole document; a field's trailing underscore is not part of its key."""
 
     version: str = "v0.3"
     listeners: tuple[Listener, ...] | None = None
-    providers: Providers = attrs.field(factory=Providers)
+    providers: Providers = msgspec.field(default_factory=Providers)
     evaluation: Evaluation | None = None
-    routing: Routing = attrs.field(factory=Routing)
+    routing: Routing = msgspec.field(default_factory=Routing)
     entrypoints: tuple[Entrypoint, ...] = ()
     recipes: tuple[Recipe, ...] = ()
     global_: Global = Global()

@@ -2,19 +2,17 @@
 
 from typing import Annotated, Literal
 
-import attrs
-
 from vsr.config.document.algorithms import (
     AutoMixSelectionConfig,
     HybridSelectionConfig,
     RouterDCSelectionConfig,
 )
 from vsr.config.document.fallback import FallbackPolicy
-from vsr.config.document.kinds import REQUIRED, SECRET, Bounds, Count, NotNegative, Positive, Text
+from vsr.config.document.kinds import Bounds, Count, NotNegative, Positive, Text
+from vsr.config.document.objects import REQUIRED, SECRET, DocumentObject
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class StreamedBody:
+class StreamedBody(DocumentObject, frozen=True):
     """`global.router.streamed_body`; 0 means no limit."""
 
     enabled: bool = False
@@ -22,23 +20,20 @@ class StreamedBody:
     timeout_sec: Count = 0
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class SkipProcessingConfig:
+class SkipProcessingConfig(DocumentObject, frozen=True):
     """`global.router.skip_processing`."""
 
     enabled: bool = False
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MLKNNConfig:
+class MLKNNConfig(DocumentObject, frozen=True):
     """`ml.knn`."""
 
     k: Positive | None = None
     pretrained_path: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MLKMeansConfig:
+class MLKMeansConfig(DocumentObject, frozen=True):
     """`ml.kmeans`."""
 
     num_clusters: Positive | None = None
@@ -46,8 +41,7 @@ class MLKMeansConfig:
     pretrained_path: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MLSVMConfig:
+class MLSVMConfig(DocumentObject, frozen=True):
     """`ml.svm`."""
 
     kernel: str | None = None
@@ -55,16 +49,14 @@ class MLSVMConfig:
     pretrained_path: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MLMLPConfig:
+class MLMLPConfig(DocumentObject, frozen=True):
     """`ml.mlp`."""
 
     device: str | None = None
     pretrained_path: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MLSelectionConfig:
+class MLSelectionConfig(DocumentObject, frozen=True):
     """`global.router.model_selection.ml`: trained selectors."""
 
     models_path: str | None = None
@@ -76,8 +68,7 @@ class MLSelectionConfig:
     mlp: MLMLPConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ModelSelectionConfig:
+class ModelSelectionConfig(DocumentObject, frozen=True):
     """`global.router.model_selection`."""
 
     method: str = "knn"
@@ -88,8 +79,7 @@ class ModelSelectionConfig:
     ml: MLSelectionConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RouterLearningAdaptationConfig:
+class RouterLearningAdaptationConfig(DocumentObject, frozen=True):
     """`global.router.learning.adaptation`."""
 
     enabled: bool = False
@@ -97,23 +87,20 @@ class RouterLearningAdaptationConfig:
     strategy: Literal["", "routing_sampling"] | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RouterLearningIdentityHeadersConfig:
+class RouterLearningIdentityHeadersConfig(DocumentObject, frozen=True):
     """`global.router.learning.protection.identity.headers`."""
 
     session: Text = "x-session-id"
     conversation: Text = "x-conversation-id"
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RouterLearningIdentityConfig:
+class RouterLearningIdentityConfig(DocumentObject, frozen=True):
     """`global.router.learning.protection.identity`."""
 
     headers: RouterLearningIdentityHeadersConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ProgressGateTuning:
+class ProgressGateTuning(DocumentObject, frozen=True):
     """`global.router.learning.protection.tuning.progress_gate`."""
 
     enabled: bool = False
@@ -128,8 +115,7 @@ class ProgressGateTuning:
     max_switches_per_window: Annotated[int, Bounds(0, 256)] | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RouterLearningProtectionTuning:
+class RouterLearningProtectionTuning(DocumentObject, frozen=True):
     """`global.router.learning.protection.tuning`."""
 
     idle_timeout_seconds: Count | None = None
@@ -139,8 +125,7 @@ class RouterLearningProtectionTuning:
     progress_gate: ProgressGateTuning | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RouterLearningProtectionConfig:
+class RouterLearningProtectionConfig(DocumentObject, frozen=True):
     """`global.router.learning.protection`."""
 
     enabled: bool = False
@@ -149,18 +134,16 @@ class RouterLearningProtectionConfig:
     tuning: RouterLearningProtectionTuning | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RouterLearningRedisStateStoreConfig:
+class RouterLearningRedisStateStoreConfig(DocumentObject, frozen=True):
     """`global.router.learning.state_store.redis`."""
 
-    address: Text = attrs.field(default="", metadata=REQUIRED)
-    password: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    address: Annotated[Text, REQUIRED] = ""
+    password: Annotated[str | None, SECRET] = None
     database: Count | None = None
     key_prefix: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RouterLearningStateStoreConfig:
+class RouterLearningStateStoreConfig(DocumentObject, frozen=True):
     """`global.router.learning.state_store`."""
 
     backend: Literal["", "local", "redis"] | None = None
@@ -169,8 +152,7 @@ class RouterLearningStateStoreConfig:
     redis: RouterLearningRedisStateStoreConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RouterLearningConfig:
+class RouterLearningConfig(DocumentObject, frozen=True):
     """`global.router.learning`."""
 
     enabled: bool = False
@@ -179,8 +161,7 @@ class RouterLearningConfig:
     state_store: RouterLearningStateStoreConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class EgressPolicy:
+class EgressPolicy(DocumentObject, frozen=True):
     """`global.router.egress`: where connections to backends may go; `deny` goes before `allow`.
 
     Not in the canonical document. The default of `deny` is what is link-local: clouds have their
@@ -192,8 +173,7 @@ class EgressPolicy:
     deny: tuple[str, ...] = ("169.254.0.0/16", "fe80::/10", "fd00:ec2::254")
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RouterSettings:
+class RouterSettings(DocumentObject, frozen=True):
     """`global.router`; `egress` is not in the canonical document."""
 
     config_source: Literal["file", "kubernetes"] = "file"

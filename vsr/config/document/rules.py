@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-import attrs
+from vsr.config.document.objects import DocumentObject
 
 SignalType = Literal[
     "authz",
@@ -32,8 +32,7 @@ SignalType = Literal[
 """Types of the leaves of a rule tree."""
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class NumericPredicate:
+class NumericPredicate(DocumentObject, frozen=True):
     """Bounds that a value must hold."""
 
     gt: float | None = None
@@ -42,8 +41,7 @@ class NumericPredicate:
     lte: float | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RuleNode:
+class RuleNode(DocumentObject, frozen=True):
     """`routing.decisions[].rules` and its conditions: a leaf (`type`) or a composite."""
 
     type: SignalType | None = None

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-import attrs
+import msgspec
 
-from vsr.config.document.kinds import SECRET, Bounds, Count, Fraction, Port, Positive
+from vsr.config.document.kinds import Bounds, Count, Fraction, Port, Positive
+from vsr.config.document.objects import SECRET, DocumentObject
 from vsr.config.document.observability import ObservabilityConfig, RouterReplayConfig
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class BatchSizeRangeConfig:
+class BatchSizeRangeConfig(DocumentObject, frozen=True):
     """`batch_size_ranges[]`."""
 
     min: int | None = None
@@ -18,8 +18,7 @@ class BatchSizeRangeConfig:
     label: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class BatchClassificationMetricsConfig:
+class BatchClassificationMetricsConfig(DocumentObject, frozen=True):
     """`batch_classification.metrics`."""
 
     sample_rate: Fraction | None = None
@@ -31,8 +30,7 @@ class BatchClassificationMetricsConfig:
     high_resolution_timing: bool = False
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class BatchClassificationConfig:
+class BatchClassificationConfig(DocumentObject, frozen=True):
     """`global.services.api.batch_classification`."""
 
     max_batch_size: Count | None = None
@@ -41,23 +39,20 @@ class BatchClassificationConfig:
     metrics: BatchClassificationMetricsConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class EmbeddingAPIConfig:
+class EmbeddingAPIConfig(DocumentObject, frozen=True):
     """`global.services.api.embeddings`."""
 
     enabled: bool | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RoutingPreviewConfig:
+class RoutingPreviewConfig(DocumentObject, frozen=True):
     """`global.services.api.routing_preview`."""
 
     request_timeout_seconds: Annotated[int, Bounds(1, 3_600)] = 120
     max_concurrency: Positive = 16
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class APIConfig:
+class APIConfig(DocumentObject, frozen=True):
     """`global.services.api`."""
 
     embeddings: EmbeddingAPIConfig | None = None
@@ -65,12 +60,11 @@ class APIConfig:
     routing_preview: RoutingPreviewConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ResponseAPIRedisConfig:
+class ResponseAPIRedisConfig(DocumentObject, frozen=True):
     """`global.services.response_api.redis`."""
 
     address: str | None = None
-    password: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    password: Annotated[str | None, SECRET] = None
     db: int | None = None
     key_prefix: str | None = None
     cluster_mode: bool = False
@@ -88,8 +82,7 @@ class ResponseAPIRedisConfig:
     config_path: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ResponseAPIConfig:
+class ResponseAPIConfig(DocumentObject, frozen=True):
     """`global.services.response_api`."""
 
     enabled: bool = True
@@ -99,24 +92,21 @@ class ResponseAPIConfig:
     redis: ResponseAPIRedisConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class IdentityConfig:
+class IdentityConfig(DocumentObject, frozen=True):
     """`global.services.authz.identity`."""
 
     user_id_header: str = "x-authz-user-id"
     user_groups_header: str = "x-authz-user-groups"
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class AuthzProviderConfig:
+class AuthzProviderConfig(DocumentObject, frozen=True):
     """`global.services.authz.providers[]`."""
 
     type: Literal["header-injection", "static-config"] | None = None
-    headers: Mapping[str, str] = attrs.field(factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class AuthzConfig:
+class AuthzConfig(DocumentObject, frozen=True):
     """`global.services.authz`."""
 
     fail_open: bool = False
@@ -124,8 +114,7 @@ class AuthzConfig:
     providers: tuple[AuthzProviderConfig, ...] = ()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RateLimitMatch:
+class RateLimitMatch(DocumentObject, frozen=True):
     """`match` of a rate limit; empty or `*` matches anything."""
 
     user: str | None = None
@@ -133,8 +122,7 @@ class RateLimitMatch:
     model: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RateLimitRule:
+class RateLimitRule(DocumentObject, frozen=True):
     """`global.services.ratelimit.providers[].rules[]`."""
 
     name: str = ""
@@ -144,8 +132,7 @@ class RateLimitRule:
     unit: Literal["second", "minute", "hour", "day"] = "minute"
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RateLimitProviderConfig:
+class RateLimitProviderConfig(DocumentObject, frozen=True):
     """`global.services.ratelimit.providers[]`."""
 
     type: Literal["envoy-ratelimit", "local-limiter"] | None = None
@@ -154,33 +141,29 @@ class RateLimitProviderConfig:
     rules: tuple[RateLimitRule, ...] = ()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RateLimitConfig:
+class RateLimitConfig(DocumentObject, frozen=True):
     """`global.services.ratelimit`."""
 
     fail_open: bool = False
     providers: tuple[RateLimitProviderConfig, ...] = ()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ManagementAPITokenRef:
+class ManagementAPITokenRef(DocumentObject, frozen=True):
     """`global.services.management_api.auth.tokens[]`: the variable that holds the token."""
 
     env: str | None = None
     role: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ManagementAPIAuthConfig:
+class ManagementAPIAuthConfig(DocumentObject, frozen=True):
     """`global.services.management_api.auth`."""
 
     mode: Literal["disabled", "bearer"] | None = None
     tokens: tuple[ManagementAPITokenRef, ...] = ()
-    roles: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
+    roles: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ManagementAPIConfig:
+class ManagementAPIConfig(DocumentObject, frozen=True):
     """`global.services.management_api`."""
 
     bind_address: str = "127.0.0.1"
@@ -189,25 +172,22 @@ class ManagementAPIConfig:
     auth: ManagementAPIAuthConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class StartupStatusRedisConfig:
+class StartupStatusRedisConfig(DocumentObject, frozen=True):
     """`global.services.startup_status.redis`."""
 
     address: str | None = None
-    password: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    password: Annotated[str | None, SECRET] = None
     db: int | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class StartupStatusConfig:
+class StartupStatusConfig(DocumentObject, frozen=True):
     """`global.services.startup_status`."""
 
     store_backend: Literal["file", "redis"] = "file"
     redis: StartupStatusRedisConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Services:
+class Services(DocumentObject, frozen=True):
     """`global.services`."""
 
     api: APIConfig | None = None

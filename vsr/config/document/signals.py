@@ -1,7 +1,6 @@
 """`routing.signals`: everything that is observed about a request."""
 
-import attrs
-
+from vsr.config.document.objects import DocumentObject
 from vsr.config.document.signals_heuristic import (
     ContextRule,
     ConversationRule,
@@ -31,8 +30,7 @@ from vsr.config.document.signals_learned import (
 )
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Signals:
+class Signals(DocumentObject, frozen=True):
     """`routing.signals`."""
 
     keywords: tuple[KeywordRule, ...] = ()

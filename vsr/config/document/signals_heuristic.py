@@ -2,14 +2,12 @@
 
 from typing import Literal
 
-import attrs
-
 from vsr.config.document.kinds import Count, Fraction, TokenCount
+from vsr.config.document.objects import DocumentObject
 from vsr.config.document.rules import NumericPredicate
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class KeywordRule:
+class KeywordRule(DocumentObject, frozen=True):
     """`routing.signals.keywords[]`; no `method` means literal keywords."""
 
     name: str = ""
@@ -24,8 +22,7 @@ class KeywordRule:
     ngram_arity: int = 3
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class LanguageRule:
+class LanguageRule(DocumentObject, frozen=True):
     """`routing.signals.language[]`; the name is a language code of ISO 639-1."""
 
     name: str = ""
@@ -33,8 +30,7 @@ class LanguageRule:
     threshold: Fraction = 0.3
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ContextRule:
+class ContextRule(DocumentObject, frozen=True):
     """`routing.signals.context[]`; no minimum means 0, no maximum unbounded."""
 
     name: str = ""
@@ -43,8 +39,7 @@ class ContextRule:
     description: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class StructureSource:
+class StructureSource(DocumentObject, frozen=True):
     """`routing.signals.structure[].feature.source`."""
 
     type: Literal["regex", "keyword_set", "sequence", "text_bytes"] | None = None
@@ -54,16 +49,14 @@ class StructureSource:
     sequences: tuple[tuple[str, ...], ...] = ()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class StructureFeature:
+class StructureFeature(DocumentObject, frozen=True):
     """`routing.signals.structure[].feature`."""
 
     type: Literal["exists", "count", "density", "sequence"] | None = None
     source: StructureSource = StructureSource()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class StructureRule:
+class StructureRule(DocumentObject, frozen=True):
     """`routing.signals.structure[]`."""
 
     name: str = ""
@@ -72,8 +65,7 @@ class StructureRule:
     predicate: NumericPredicate | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ConversationSource:
+class ConversationSource(DocumentObject, frozen=True):
     """`routing.signals.conversation[].feature.source`."""
 
     type: (
@@ -93,16 +85,14 @@ class ConversationSource:
     role: Literal["user", "assistant", "system", "developer", "tool", "non_user"] | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ConversationFeature:
+class ConversationFeature(DocumentObject, frozen=True):
     """`routing.signals.conversation[].feature`."""
 
     type: Literal["count", "exists"] | None = None
     source: ConversationSource = ConversationSource()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ConversationRule:
+class ConversationRule(DocumentObject, frozen=True):
     """`routing.signals.conversation[]`."""
 
     name: str = ""
@@ -111,8 +101,7 @@ class ConversationRule:
     predicate: NumericPredicate | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class EventRule:
+class EventRule(DocumentObject, frozen=True):
     """`routing.signals.events[]`."""
 
     name: str = ""
@@ -123,8 +112,7 @@ class EventRule:
     temporal: bool = False
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MetadataPredicate:
+class MetadataPredicate(DocumentObject, frozen=True):
     """`routing.signals.metadata[].predicate`: exactly one comparator."""
 
     equals: str | None = None
@@ -132,8 +120,7 @@ class MetadataPredicate:
     exists: bool | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MetadataRule:
+class MetadataRule(DocumentObject, frozen=True):
     """`routing.signals.metadata[]`."""
 
     name: str = ""
@@ -142,16 +129,14 @@ class MetadataRule:
     predicate: MetadataPredicate = MetadataPredicate()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Subject:
+class Subject(DocumentObject, frozen=True):
     """`routing.signals.role_bindings[].subjects[]`."""
 
     kind: Literal["User", "Group"] | None = None
     name: str = ""
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RoleBinding:
+class RoleBinding(DocumentObject, frozen=True):
     """`routing.signals.role_bindings[]`."""
 
     name: str = ""
@@ -160,16 +145,14 @@ class RoleBinding:
     role: str = ""
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ModalityRule:
+class ModalityRule(DocumentObject, frozen=True):
     """`routing.signals.modality[]`; the name is the modality."""
 
     name: str = ""
     description: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class InputModalityRule:
+class InputModalityRule(DocumentObject, frozen=True):
     """`routing.signals.input_modality[]`."""
 
     name: str = ""

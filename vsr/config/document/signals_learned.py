@@ -2,15 +2,13 @@
 
 from typing import Literal
 
-import attrs
-
 from vsr.config.document.kinds import Count, Fraction
+from vsr.config.document.objects import DocumentObject
 from vsr.config.document.prototypes import PrototypeScoringConfig
 from vsr.config.document.rules import RuleNode
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class EmbeddingRule:
+class EmbeddingRule(DocumentObject, frozen=True):
     """`routing.signals.embeddings[]`."""
 
     name: str = ""
@@ -24,8 +22,7 @@ class EmbeddingRule:
     prototype_scoring: PrototypeScoringConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ModelScore:
+class ModelScore(DocumentObject, frozen=True):
     """`routing.signals.domains[].model_scores[]`."""
 
     model: str = ""
@@ -33,8 +30,7 @@ class ModelScore:
     use_reasoning: bool = False
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class DomainRule:
+class DomainRule(DocumentObject, frozen=True):
     """`routing.signals.domains[]`."""
 
     name: str = ""
@@ -43,24 +39,21 @@ class DomainRule:
     model_scores: tuple[ModelScore, ...] = ()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class FactCheckRule:
+class FactCheckRule(DocumentObject, frozen=True):
     """`routing.signals.fact_check[]`."""
 
     name: str = ""
     description: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class UserFeedbackRule:
+class UserFeedbackRule(DocumentObject, frozen=True):
     """`routing.signals.user_feedbacks[]`."""
 
     name: str = ""
     description: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ReaskRule:
+class ReaskRule(DocumentObject, frozen=True):
     """`routing.signals.reasks[]`."""
 
     name: str = ""
@@ -69,8 +62,7 @@ class ReaskRule:
     lookback_turns: Count = 1  # 0 means 1 too
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class PreferenceRule:
+class PreferenceRule(DocumentObject, frozen=True):
     """`routing.signals.preferences[]`."""
 
     name: str = ""
@@ -79,16 +71,14 @@ class PreferenceRule:
     threshold: float | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ComplexityCandidates:
+class ComplexityCandidates(DocumentObject, frozen=True):
     """`routing.signals.complexity[].hard` and `.easy`."""
 
     candidates: tuple[str, ...] = ()
     image_candidates: tuple[str, ...] = ()
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ComplexityRule:
+class ComplexityRule(DocumentObject, frozen=True):
     """`routing.signals.complexity[]`; `composer` gates it."""
 
     name: str = ""
@@ -104,8 +94,7 @@ class ComplexityRule:
     composer: RuleNode | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class JailbreakRule:
+class JailbreakRule(DocumentObject, frozen=True):
     """`routing.signals.jailbreak[]`; any `method` but `contrastive` asks the classifier."""
 
     name: str = ""
@@ -118,8 +107,7 @@ class JailbreakRule:
     direction: Literal["request", "response"] = "request"
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class SafetyHazardRule:
+class SafetyHazardRule(DocumentObject, frozen=True):
     """`routing.signals.safety[].hazard`."""
 
     model: str | None = None
@@ -128,8 +116,7 @@ class SafetyHazardRule:
     threshold: float | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class SafetyRule:
+class SafetyRule(DocumentObject, frozen=True):
     """`routing.signals.safety[]`."""
 
     name: str = ""
@@ -141,8 +128,7 @@ class SafetyRule:
     hazard: SafetyHazardRule | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class HallucinationRule:
+class HallucinationRule(DocumentObject, frozen=True):
     """`routing.signals.hallucination[]`; seen in responses only."""
 
     name: str = ""
@@ -150,8 +136,7 @@ class HallucinationRule:
     use_nli: bool = False
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class PIIRule:
+class PIIRule(DocumentObject, frozen=True):
     """`routing.signals.pii[]`."""
 
     name: str = ""
@@ -161,16 +146,14 @@ class PIIRule:
     description: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class KBSignalTarget:
+class KBSignalTarget(DocumentObject, frozen=True):
     """`routing.signals.kb[].target`."""
 
     kind: Literal["label", "group"] | None = None
     value: str = ""
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class KBSignalRule:
+class KBSignalRule(DocumentObject, frozen=True):
     """`routing.signals.kb[]`."""
 
     name: str = ""
@@ -179,8 +162,7 @@ class KBSignalRule:
     match: Literal["best", "threshold"] | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ClassifierSignalRule:
+class ClassifierSignalRule(DocumentObject, frozen=True):
     """`routing.signals.classifiers[]`."""
 
     name: str = ""

@@ -1,12 +1,11 @@
 """Blocks of the databases behind stores, as far as the response cache and others share them."""
 
-import attrs
+from typing import Annotated
 
-from vsr.config.document.kinds import SECRET
+from vsr.config.document.objects import SECRET, DocumentObject
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class BackendTls:
+class BackendTls(DocumentObject, frozen=True):
     """`connection.tls`."""
 
     enabled: bool = False
@@ -15,8 +14,7 @@ class BackendTls:
     ca_file: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class VectorField:
+class VectorField(DocumentObject, frozen=True):
     """`vector_field`."""
 
     name: str | None = None
@@ -24,35 +22,31 @@ class VectorField:
     metric_type: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class HnswParams:
+class HnswParams(DocumentObject, frozen=True):
     """`params` of an index."""
 
     M: int | None = None
     efConstruction: int | None = None  # noqa: N815  # the document's spelling
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class BackendLogging:
+class BackendLogging(DocumentObject, frozen=True):
     """`logging`."""
 
     level: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RedisConnection:
+class RedisConnection(DocumentObject, frozen=True):
     """`connection` of Redis and Valkey."""
 
     host: str | None = None
     port: int | None = None
     database: int | None = None
-    password: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    password: Annotated[str | None, SECRET] = None
     timeout: int | None = None
     tls: BackendTls | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RedisIndex:
+class RedisIndex(DocumentObject, frozen=True):
     """`index` of Redis and Valkey."""
 
     name: str | None = None
@@ -62,23 +56,20 @@ class RedisIndex:
     params: HnswParams | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RedisSearch:
+class RedisSearch(DocumentObject, frozen=True):
     """`search` of Redis and Valkey."""
 
     topk: int | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RedisDevelopment:
+class RedisDevelopment(DocumentObject, frozen=True):
     """`development` of Redis and Valkey."""
 
     drop_index_on_startup: bool = False
     auto_create_index: bool = False
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class RedisConfig:
+class RedisConfig(DocumentObject, frozen=True):
     """A Redis that keeps vectors."""
 
     connection: RedisConnection | None = None
@@ -88,8 +79,7 @@ class RedisConfig:
     logging: BackendLogging | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ValkeyConfig:
+class ValkeyConfig(DocumentObject, frozen=True):
     """A Valkey that keeps vectors."""
 
     connection: RedisConnection | None = None
@@ -99,17 +89,15 @@ class ValkeyConfig:
     logging: BackendLogging | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MilvusAuth:
+class MilvusAuth(DocumentObject, frozen=True):
     """`connection.auth` of Milvus."""
 
     enabled: bool = False
     username: str | None = None
-    password: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    password: Annotated[str | None, SECRET] = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MilvusConnection:
+class MilvusConnection(DocumentObject, frozen=True):
     """`connection` of Milvus."""
 
     host: str | None = None
@@ -120,16 +108,14 @@ class MilvusConnection:
     tls: BackendTls | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MilvusIndex:
+class MilvusIndex(DocumentObject, frozen=True):
     """`collection.index` of Milvus."""
 
     type: str | None = None
     params: HnswParams | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MilvusCollection:
+class MilvusCollection(DocumentObject, frozen=True):
     """`collection` of Milvus."""
 
     name: str | None = None
@@ -138,15 +124,13 @@ class MilvusCollection:
     index: MilvusIndex | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MilvusSearchParams:
+class MilvusSearchParams(DocumentObject, frozen=True):
     """`search.params` of Milvus."""
 
     ef: int | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MilvusSearch:
+class MilvusSearch(DocumentObject, frozen=True):
     """`search` of Milvus."""
 
     params: MilvusSearchParams | None = None
@@ -154,16 +138,14 @@ class MilvusSearch:
     consistency_level: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MilvusDevelopment:
+class MilvusDevelopment(DocumentObject, frozen=True):
     """`development` of Milvus."""
 
     drop_collection_on_startup: bool = False
     auto_create_collection: bool = False
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MilvusConfig:
+class MilvusConfig(DocumentObject, frozen=True):
     """A Milvus."""
 
     connection: MilvusConnection | None = None
@@ -173,13 +155,12 @@ class MilvusConfig:
     development: MilvusDevelopment | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class QdrantConfig:
+class QdrantConfig(DocumentObject, frozen=True):
     """A Qdrant."""
 
     host: str | None = None
     port: int | None = None
-    api_key: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    api_key: Annotated[str | None, SECRET] = None
     use_tls: bool = False
     connect_timeout: int | None = None
     collection_name: str | None = None

@@ -2,30 +2,26 @@
 
 from typing import Annotated, Literal
 
-import attrs
-
-from vsr.config.document.kinds import SECRET, Bounds, Count, Fraction
+from vsr.config.document.kinds import Bounds, Count, Fraction
+from vsr.config.document.objects import SECRET, DocumentObject
 from vsr.config.document.plugins import MemoryReflectionConfig
 from vsr.config.document.store_backends import MilvusConfig, QdrantConfig, RedisConfig, ValkeyConfig
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class PolarityGuardNLIConfig:
+class PolarityGuardNLIConfig(DocumentObject, frozen=True):
     """`polarity_guard.nli`."""
 
     contradiction_threshold: Fraction | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class PolarityGuardConfig:
+class PolarityGuardConfig(DocumentObject, frozen=True):
     """`global.stores.response_cache.polarity_guard`."""
 
     mode: str | None = None
     nli: PolarityGuardNLIConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ResponseCacheStoreConfig:
+class ResponseCacheStoreConfig(DocumentObject, frozen=True):
     """`global.stores.response_cache`."""
 
     backend_type: Literal["memory", "redis", "valkey", "milvus", "qdrant"] = "memory"
@@ -42,8 +38,7 @@ class ResponseCacheStoreConfig:
     polarity_guard: PolarityGuardConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MemoryMilvusConfig:
+class MemoryMilvusConfig(DocumentObject, frozen=True):
     """`memory.milvus`."""
 
     address: str | None = None
@@ -52,14 +47,13 @@ class MemoryMilvusConfig:
     num_partitions: int | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MemoryValkeyConfig:
+class MemoryValkeyConfig(DocumentObject, frozen=True):
     """`memory.valkey`."""
 
     host: str | None = None
     port: int | None = None
     database: int | None = None
-    password: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    password: Annotated[str | None, SECRET] = None
     timeout: int | None = None
     collection_prefix: str | None = None
     index_name: str | None = None
@@ -72,21 +66,19 @@ class MemoryValkeyConfig:
     tls_insecure_skip_verify: bool = False
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MemoryQdrantConfig:
+class MemoryQdrantConfig(DocumentObject, frozen=True):
     """`memory.qdrant`."""
 
     host: str | None = None
     port: int | None = None
-    api_key: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    api_key: Annotated[str | None, SECRET] = None
     use_tls: bool = False
     connect_timeout: int | None = None
     collection: str | None = None
     dimension: int | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MemoryRedisCacheConfig:
+class MemoryRedisCacheConfig(DocumentObject, frozen=True):
     """`memory.redis_cache`."""
 
     enabled: bool = False
@@ -94,11 +86,10 @@ class MemoryRedisCacheConfig:
     ttl_seconds: int | None = None
     db: int | None = None
     key_prefix: str | None = None
-    password: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    password: Annotated[str | None, SECRET] = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MemoryPersistenceConfig:
+class MemoryPersistenceConfig(DocumentObject, frozen=True):
     """`global.stores.memory.persistence`."""
 
     timeout_seconds: Annotated[int, Bounds(0, 9_223_372_036)] | None = None
@@ -107,8 +98,7 @@ class MemoryPersistenceConfig:
     shutdown_grace_seconds: Annotated[int, Bounds(0, 9_223_372_036)] | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class MemoryConfig:
+class MemoryConfig(DocumentObject, frozen=True):
     """`global.stores.memory`."""
 
     enabled: bool = False
@@ -130,32 +120,29 @@ class MemoryConfig:
     persistence: MemoryPersistenceConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class VectorStoreMemoryConfig:
+class VectorStoreMemoryConfig(DocumentObject, frozen=True):
     """`vector_store.memory`."""
 
     max_entries_per_store: int | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class LlamaStackVectorStoreConfig:
+class LlamaStackVectorStoreConfig(DocumentObject, frozen=True):
     """`vector_store.llama_stack`."""
 
     endpoint: str | None = None
-    auth_token: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    auth_token: Annotated[str | None, SECRET] = None
     embedding_model: str | None = None
     request_timeout_seconds: int | None = None
     search_type: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class ValkeyVectorStoreConfig:
+class ValkeyVectorStoreConfig(DocumentObject, frozen=True):
     """`vector_store.valkey`."""
 
     host: str | None = None
     port: int | None = None
     database: int | None = None
-    password: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    password: Annotated[str | None, SECRET] = None
     connect_timeout: int | None = None
     collection_prefix: str | None = None
     metric_type: str | None = None
@@ -163,27 +150,25 @@ class ValkeyVectorStoreConfig:
     index_ef_construction: int | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class QdrantVectorStoreConfig:
+class QdrantVectorStoreConfig(DocumentObject, frozen=True):
     """`vector_store.qdrant`."""
 
     host: str | None = None
     port: int | None = None
-    api_key: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    api_key: Annotated[str | None, SECRET] = None
     use_tls: bool = False
     connect_timeout: int | None = None
     collection_prefix: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class VectorStoreMetadataPostgresConfig:
+class VectorStoreMetadataPostgresConfig(DocumentObject, frozen=True):
     """`vector_store.metadata_postgres`."""
 
     host: str | None = None
     port: int | None = None
     database: str | None = None
     user: str | None = None
-    password: str | None = attrs.field(default=None, repr=False, metadata=SECRET)
+    password: Annotated[str | None, SECRET] = None
     ssl_mode: str | None = None
     max_open_conns: int | None = None
     max_idle_conns: int | None = None
@@ -191,8 +176,7 @@ class VectorStoreMetadataPostgresConfig:
     table_name: str | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class VectorStoreConfig:
+class VectorStoreConfig(DocumentObject, frozen=True):
     """`global.stores.vector_store`; off unless it is there."""
 
     enabled: bool = False
@@ -213,8 +197,7 @@ class VectorStoreConfig:
     metadata_postgres: VectorStoreMetadataPostgresConfig | None = None
 
 
-@attrs.frozen(repr=False, unsafe_hash=False)
-class Stores:
+class Stores(DocumentObject, frozen=True):
     """`global.stores`."""
 
     response_cache: ResponseCacheStoreConfig | None = None

@@ -2,7 +2,7 @@
 
 import math
 
-import attrs
+import msgspec
 
 from vsr.config.checks import check_word, suggestion
 from vsr.config.document.rules import NumericPredicate, RuleNode
@@ -17,7 +17,7 @@ _LOCAL_MINIMUM = 0.5
 
 def check_rules(rules: RuleNode, declared: Declared, path: Path, report: Report) -> None:
     """The tree of a decision is well formed and names what the recipe declares."""
-    if attrs.evolve(rules, on_unknown=None) != RuleNode():
+    if msgspec.structs.replace(rules, on_unknown=None) != RuleNode():
         _check_node(rules, declared, path, report, is_root=True)
 
 
