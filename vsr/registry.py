@@ -1,6 +1,7 @@
 """Named extensions of one kind, fixed once built."""
 
-from collections.abc import Callable, Iterable, Iterator
+import importlib
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -21,6 +22,34 @@ class Extension(Generic[T]):
     config: type[Any]
 
 
+@attrs.frozen
+class Place(Generic[T]):
+    """Where an extension stands; its module is imported when the extension is asked for."""
+
+    name: str
+    """The extension's."""
+    module: str
+    constant: str
+    """The module's, an `Extension` of that name."""
+
+    def load(self) -> Extension[T]:
+        """Return the extension.
+
+        Raises:
+            ValueError: another one stands there.
+        """
+        extension: Extension[T] = getattr(importlib.import_module(self.module), self.constant)
+        if extension.name != self.name:
+            raise ValueError(f"{extension.name!r} stands where {self.name!r} should")
+        return extension
+
+
+def places(package: str, constants: Mapping[str, str]) -> tuple[Place[Any], ...]:
+    """Return the places of extensions, given as `module:CONSTANT` of a package by their names."""
+    split = {name: constant.split(":") for name, constant in constants.items()}
+    return tuple(Place(name, f"{package}.{module}", it) for name, (module, it) in split.items())
+
+
 class Registry(Generic[T]):
     """The extensions of one kind by name; built once, never changed.
 
@@ -28,36 +57,33 @@ class Registry(Generic[T]):
         ValueError: a name is given twice.
     """
 
-    def __init__(
-        self, kind: str, extensions: Iterable[Extension[T]] | Callable[[], Iterable[Extension[T]]]
-    ) -> None:
-        """Take the extensions, or what imports them with the first question for one."""
+    def __init__(self, kind: str, extensions: Iterable[Extension[T] | Place[T]]) -> None:
         self.kind = kind
-        self._load: Callable[[], Iterable[Extension[T]]] | None = None
-        self._known: dict[str, Extension[T]] = {}
-        if callable(extensions):
-            self._load = extensions
-        else:
-            self._fill(extensions)
-
-    @property
-    def _by_name(self) -> dict[str, Extension[T]]:
-        load, self._load = self._load, None
-        if load is not None:
-            self._fill(load())
-        return self._known
-
-    def _fill(self, extensions: Iterable[Extension[T]]) -> None:
+        self._by_name: dict[str, Extension[T] | Place[T]] = {}
         for extension in extensions:
-            if extension.name in self._known:
-                raise ValueError(f"{self.kind} {extension.name!r} is registered twice")
-            self._known[extension.name] = extension
+            if extension.name in self._by_name:
+                raise ValueError(f"{kind} {extension.name!r} is registered twice")
+            self._by_name[extension.name] = extension
 
     def __iter__(self) -> Iterator[Extension[T]]:
-        return iter(self._by_name.values())
+        return map(self._load, list(self._by_name))
 
     def __contains__(self, name: str) -> bool:
         return name in self._by_name
+
+    def with_more(self, extensions: Iterable[Extension[T]]) -> "Registry[T]":
+        """Return a registry that has these extensions, too.
+
+        Raises:
+            ValueError: a name is there already.
+        """
+        return Registry(self.kind, [*self._by_name.values(), *extensions])
+
+    def _load(self, name: str) -> Extension[T]:
+        known = self._by_name[name]
+        if isinstance(known, Place):
+            known = self._by_name[name] = known.load()
+        return known
 
     def names(self) -> list[str]:
         """Return the known names, sorted."""
@@ -69,8 +95,7 @@ class Registry(Generic[T]):
         Raises:
             ConfigRejected: no such extension; the message lists the known ones.
         """
-        extension = self._by_name.get(name)
-        if extension is None:
+        if name not in self._by_name:
             raise ConfigRejected(
                 [
                     Problem(
@@ -81,4 +106,4 @@ class Registry(Generic[T]):
                     )
                 ]
             )
-        return extension
+        return self._load(name)

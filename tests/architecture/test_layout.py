@@ -11,7 +11,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from vsr.registry import Extension
+from vsr.registry import Extension, Place, Registry
 
 ROOT = Path(__file__).parents[2]
 MAX_FILE_LINES = 400
@@ -213,7 +213,8 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 def _extensions(builtin: str) -> list[Extension[object]]:
     values = vars(importlib.import_module(builtin)).values()
     lists = [value for value in values if isinstance(value, tuple)]
-    return [each for value in lists for each in value if isinstance(each, Extension)]
+    entries = [each for value in lists for each in value if isinstance(each, Extension | Place)]
+    return list(Registry[object](builtin, entries))
 
 
 def _rows(page: str) -> list[str]:

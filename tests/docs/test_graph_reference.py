@@ -7,7 +7,7 @@ import json
 import os
 import textwrap
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Literal, Union, get_args, get_origin, get_type_hints
 
 import attrs
@@ -29,7 +29,7 @@ from vsr.graph.nodes.builtin import BUILTIN_NODES
 from vsr.graph.text import TextTemplate
 from vsr.graph.transform.builtin import BUILTIN_TRANSFORMERS
 from vsr.graph.value import ModelRef, Prompt
-from vsr.registry import Extension
+from vsr.registry import Extension, Registry
 from vsr.resources.reliability import CallOverride
 
 PAGE = ROOT / "docs" / "graphs-reference.md"
@@ -41,11 +41,11 @@ code that reads them (rewritten by `{REWRITE}`).
 [Request graphs](graphs.md) explains the language. A field without a default must be given. Every
 field may be a reference to a value of its type.
 """
-SECTIONS: Mapping[str, Sequence[Extension[object]]] = {
-    "Node types": BUILTIN_NODES,
-    "Aggregate strategies": BUILTIN_AGGREGATES,
-    "Transformers": BUILTIN_TRANSFORMERS,
-    "Conditions": BUILTIN_CONDITIONS,
+SECTIONS: Mapping[str, Iterable[Extension[object]]] = {
+    "Node types": Registry("node type", BUILTIN_NODES),
+    "Aggregate strategies": Registry("aggregate strategy", BUILTIN_AGGREGATES),
+    "Transformers": Registry("transformer", BUILTIN_TRANSFORMERS),
+    "Conditions": Registry("condition", BUILTIN_CONDITIONS),
 }
 WORDS: Mapping[object, str] = {
     str: "text",

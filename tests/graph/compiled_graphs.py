@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from vsr.graph.aggregate.builtin import BUILTIN_AGGREGATES
+from vsr.graph.block import Node
 from vsr.graph.compile import Registries
 from vsr.graph.compiled import CompiledGraph
 from vsr.graph.conditions.builtin import BUILTIN_CONDITIONS
@@ -10,10 +11,11 @@ from vsr.graph.graph import GraphCompiler
 from vsr.graph.nodes.builtin import BUILTIN_NODES
 from vsr.graph.transform.builtin import BUILTIN_TRANSFORMERS
 from vsr.graph.value import ModelRef
-from vsr.registry import Extension, Registry
+from vsr.registry import Extension, Place, Registry
 from vsr.resources.graph import GraphCall, GraphSource
 
 Steps = Sequence[Mapping[str, object]]
+Nodes = Sequence[Place[Node] | Extension[Node]]
 
 
 def compiled(steps: Steps, **inner: Steps) -> CompiledGraph:
@@ -24,15 +26,13 @@ def compiled(steps: Steps, **inner: Steps) -> CompiledGraph:
     return graph
 
 
-def faults(
-    steps: Steps, *, nodes: Sequence[Extension[object]] = BUILTIN_NODES, **inner: Steps
-) -> list[str]:
+def faults(steps: Steps, *, nodes: Nodes = BUILTIN_NODES, **inner: Steps) -> list[str]:
     """Return what is wrong with it."""
     return _compile(steps, inner, nodes)[1]
 
 
 def _compile(
-    steps: Steps, inner: Mapping[str, Steps], nodes: Sequence[Extension[object]]
+    steps: Steps, inner: Mapping[str, Steps], nodes: Nodes
 ) -> tuple[CompiledGraph | None, list[str]]:
     registries = Registries(
         Registry("node type", nodes),

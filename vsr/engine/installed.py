@@ -96,7 +96,7 @@ def _extended(
                 continue
             owners[name] = _package(point)
             added.append(extension)
-    return Registry(shipped.kind, [*shipped, *added])
+    return shipped.with_more(added)
 
 
 class _Unusable(Exception):

@@ -3,7 +3,8 @@
 import attrs
 import pytest
 
-from tests.graph.compiled_graphs import compiled, faults
+from tests.graph.compiled_graphs import Nodes, compiled, faults
+from vsr.graph.block import Node
 from vsr.graph.nodes.builtin import BUILTIN_NODES
 from vsr.registry import Extension
 
@@ -72,12 +73,12 @@ class Opaque:
         return 1j
 
 
-OPAQUE = Extension[object](name="opaque", config=Opaque)
+OPAQUE = Extension[Node](name="opaque", config=Opaque)
 
 
 def test_value_that_cannot_be_kept_is_refused_where_the_graph_waits() -> None:
     """A run would be lost with the first tool call."""
-    nodes = (*BUILTIN_NODES, OPAQUE)
+    nodes: Nodes = (*BUILTIN_NODES, OPAQUE)
     odd = {"id": "odd", "type": "opaque"}
 
     (fault,) = faults([odd, WAIT, RESPOND], nodes=nodes)

@@ -1,29 +1,28 @@
-"""The aggregate strategies that ship with the Router."""
+"""The aggregate strategies that ship with the Router, by name: where each stands."""
 
-from vsr.graph.aggregate.collect import COLLECT, COLLECT_NUMBERS, COLLECT_TEXTS, CONCAT
-from vsr.graph.aggregate.collect_choices import COLLECT_CHOICES
-from vsr.graph.aggregate.fusion_panel import FUSION_PANEL
-from vsr.graph.aggregate.majority_choice import MAJORITY_CHOICE_OF_BRANCHES
-from vsr.graph.aggregate.order_and_trim import ORDER_AND_TRIM
-from vsr.graph.aggregate.pick import BEST_SCORE, FIRST_SUCCESS, LAST_SUCCESS
-from vsr.graph.aggregate.strategy import Aggregate
-from vsr.graph.aggregate.vote import MAJORITY, QUORUM
-from vsr.graph.aggregate.workflow_step import WORKFLOW_STEP
-from vsr.registry import Extension
+from typing import TYPE_CHECKING
 
-BUILTIN_AGGREGATES: tuple[Extension[Aggregate], ...] = (
-    BEST_SCORE,
-    COLLECT,
-    COLLECT_CHOICES,
-    COLLECT_NUMBERS,
-    COLLECT_TEXTS,
-    CONCAT,
-    FIRST_SUCCESS,
-    FUSION_PANEL,
-    LAST_SUCCESS,
-    MAJORITY,
-    MAJORITY_CHOICE_OF_BRANCHES,
-    ORDER_AND_TRIM,
-    QUORUM,
-    WORKFLOW_STEP,
+from vsr.registry import Place, places
+
+if TYPE_CHECKING:
+    from vsr.graph.aggregate.strategy import Aggregate
+
+BUILTIN_AGGREGATES: "tuple[Place[Aggregate], ...]" = places(
+    "vsr.graph.aggregate",
+    {
+        "best_score": "pick:BEST_SCORE",
+        "collect": "collect:COLLECT",
+        "collect_choices": "collect_choices:COLLECT_CHOICES",
+        "collect_numbers": "collect:COLLECT_NUMBERS",
+        "collect_texts": "collect:COLLECT_TEXTS",
+        "concat": "collect:CONCAT",
+        "first_success": "pick:FIRST_SUCCESS",
+        "fusion_panel": "fusion_panel:FUSION_PANEL",
+        "last_success": "pick:LAST_SUCCESS",
+        "majority": "vote:MAJORITY",
+        "majority_choice": "majority_choice:MAJORITY_CHOICE_OF_BRANCHES",
+        "order_and_trim": "order_and_trim:ORDER_AND_TRIM",
+        "quorum": "vote:QUORUM",
+        "workflow_step": "workflow_step:WORKFLOW_STEP",
+    },
 )

@@ -1,20 +1,24 @@
-"""The conditions that ship with the Router."""
+"""The conditions that ship with the Router, by name: where each stands."""
 
-from vsr.graph.conditions.comparison import CONTENT_MATCHES, EQUALS, SCORE_AT_LEAST
-from vsr.graph.conditions.condition import Condition
-from vsr.graph.conditions.presence import EMPTY, SUCCEEDED, USABLE
-from vsr.graph.conditions.reply_facts import HAS_TOOLS, LOGPROB_AT_LEAST, RESUMED, TOOL_CALLS
-from vsr.registry import Extension
+from typing import TYPE_CHECKING
 
-BUILTIN_CONDITIONS: tuple[Extension[Condition], ...] = (
-    CONTENT_MATCHES,
-    EMPTY,
-    EQUALS,
-    HAS_TOOLS,
-    LOGPROB_AT_LEAST,
-    RESUMED,
-    SCORE_AT_LEAST,
-    SUCCEEDED,
-    TOOL_CALLS,
-    USABLE,
+from vsr.registry import Place, places
+
+if TYPE_CHECKING:
+    from vsr.graph.conditions.condition import Condition
+
+BUILTIN_CONDITIONS: "tuple[Place[Condition], ...]" = places(
+    "vsr.graph.conditions",
+    {
+        "content_matches": "comparison:CONTENT_MATCHES",
+        "empty": "presence:EMPTY",
+        "equals": "comparison:EQUALS",
+        "has_tools": "reply_facts:HAS_TOOLS",
+        "logprob_at_least": "reply_facts:LOGPROB_AT_LEAST",
+        "resumed": "reply_facts:RESUMED",
+        "score_at_least": "comparison:SCORE_AT_LEAST",
+        "succeeded": "presence:SUCCEEDED",
+        "tool_calls": "reply_facts:TOOL_CALLS",
+        "usable": "presence:USABLE",
+    },
 )

@@ -1,29 +1,26 @@
-"""The node types that ship with the Router."""
+"""The node types that ship with the Router, by name: where each stands."""
 
-from vsr.graph.block import Node
-from vsr.graph.nodes.aggregate import AGGREGATE
-from vsr.graph.nodes.assess import ASSESS
-from vsr.graph.nodes.branch import BRANCH
-from vsr.graph.nodes.call import CALL
-from vsr.graph.nodes.loop import LOOP
-from vsr.graph.nodes.parallel import PARALLEL
-from vsr.graph.nodes.respond import RESPOND
-from vsr.graph.nodes.small import BREAK, FAIL, SET
-from vsr.graph.nodes.subgraph import SUBGRAPH
-from vsr.graph.nodes.transform import TRANSFORM
-from vsr.registry import Extension
+from typing import TYPE_CHECKING
 
-BUILTIN_NODES: tuple[Extension[Node], ...] = (
-    AGGREGATE,
-    ASSESS,
-    BRANCH,
-    BREAK,
-    CALL,
-    FAIL,
-    LOOP,
-    PARALLEL,
-    RESPOND,
-    SET,
-    SUBGRAPH,
-    TRANSFORM,
+from vsr.registry import Place, places
+
+if TYPE_CHECKING:
+    from vsr.graph.block import Node
+
+BUILTIN_NODES: "tuple[Place[Node], ...]" = places(
+    "vsr.graph.nodes",
+    {
+        "aggregate": "aggregate:AGGREGATE",
+        "assess": "assess:ASSESS",
+        "branch": "branch:BRANCH",
+        "break": "small:BREAK",
+        "call": "call:CALL",
+        "fail": "small:FAIL",
+        "loop": "loop:LOOP",
+        "parallel": "parallel:PARALLEL",
+        "respond": "respond:RESPOND",
+        "set": "small:SET",
+        "subgraph": "subgraph:SUBGRAPH",
+        "transform": "transform:TRANSFORM",
+    },
 )

@@ -1,90 +1,57 @@
-"""The transformers that ship with the Router."""
+"""The transformers that ship with the Router, by name: where each stands."""
 
-from vsr.graph.transform.choice_contract import CHOICE_CONTRACT, MAJORITY_CHOICE
-from vsr.graph.transform.confidence_score import CONFIDENCE_SCORE, CONFIDENCE_SETTINGS
-from vsr.graph.transform.contract_specs import CONTRACT_SPECS
-from vsr.graph.transform.contract_text import CONTRACT_TEXT
-from vsr.graph.transform.distribute_calls import DISTRIBUTE_CALLS
-from vsr.graph.transform.failure_text import FAILURE_TEXT
-from vsr.graph.transform.first_given import FIRST_GIVEN
-from vsr.graph.transform.fusion.analysis import FUSION_ANALYSIS
-from vsr.graph.transform.fusion.grounding import FUSION_GROUNDING
-from vsr.graph.transform.fusion.grounding_asks import FUSION_GROUNDING_ASKS
-from vsr.graph.transform.fusion.prompts import (
-    FUSION_ANALYSIS_PROMPT,
-    FUSION_FALLBACK_PROMPT,
-    FUSION_FINAL_PROMPT,
-)
-from vsr.graph.transform.fusion.reply import FUSION_REPLY
-from vsr.graph.transform.fusion.settings import FUSION_SETTINGS
-from vsr.graph.transform.fusion.trace import FUSION_TRACE
-from vsr.graph.transform.json_action_contract import JSON_ACTION_CONTRACT
-from vsr.graph.transform.order_models import ORDER_MODELS
-from vsr.graph.transform.pick_by_number import PICK_BY_NUMBER
-from vsr.graph.transform.plan_round import PLAN_ROUND
-from vsr.graph.transform.prompt import PROMPT
-from vsr.graph.transform.reference_selection import REFERENCE_SELECTION
-from vsr.graph.transform.remom_prompt import REMOM_PROMPT
-from vsr.graph.transform.remom_trace import REMOM_TRACE
-from vsr.graph.transform.require_usable import REQUIRE_USABLE
-from vsr.graph.transform.select_remom import SELECT_REMOM
-from vsr.graph.transform.self_verification import SELF_VERIFY_PROMPT, SELF_VERIFY_SCORE
-from vsr.graph.transform.transformer import Transformer
-from vsr.graph.transform.verdict_score import VERDICT_SCORE
-from vsr.graph.transform.workflow_agent import WORKFLOW_AGENT, WORKFLOW_REPLY
-from vsr.graph.transform.workflow_call import WORKFLOW_CALL, WORKFLOW_FINAL_MODEL
-from vsr.graph.transform.workflow_final import WORKFLOW_FINAL
-from vsr.graph.transform.workflow_plan import WORKFLOW_DYNAMIC_PLAN, WORKFLOW_STATIC_PLAN
-from vsr.graph.transform.workflow_prompts import (
-    WORKFLOW_FINAL_PROMPT,
-    WORKFLOW_PLANNER_PROMPT,
-    WORKFLOW_STEP_PROMPT,
-)
-from vsr.graph.transform.workflow_summary import WORKFLOW_INTERRUPT, WORKFLOW_SUMMARY
-from vsr.registry import Extension
+from typing import TYPE_CHECKING
 
-BUILTIN_TRANSFORMERS: tuple[Extension[Transformer], ...] = (
-    CHOICE_CONTRACT,
-    CONFIDENCE_SCORE,
-    CONFIDENCE_SETTINGS,
-    CONTRACT_SPECS,
-    CONTRACT_TEXT,
-    DISTRIBUTE_CALLS,
-    FAILURE_TEXT,
-    FIRST_GIVEN,
-    FUSION_ANALYSIS,
-    FUSION_ANALYSIS_PROMPT,
-    FUSION_FALLBACK_PROMPT,
-    FUSION_FINAL_PROMPT,
-    FUSION_GROUNDING,
-    FUSION_GROUNDING_ASKS,
-    FUSION_REPLY,
-    FUSION_SETTINGS,
-    FUSION_TRACE,
-    JSON_ACTION_CONTRACT,
-    MAJORITY_CHOICE,
-    ORDER_MODELS,
-    PICK_BY_NUMBER,
-    PLAN_ROUND,
-    PROMPT,
-    REFERENCE_SELECTION,
-    REMOM_PROMPT,
-    REMOM_TRACE,
-    REQUIRE_USABLE,
-    SELECT_REMOM,
-    SELF_VERIFY_PROMPT,
-    SELF_VERIFY_SCORE,
-    VERDICT_SCORE,
-    WORKFLOW_AGENT,
-    WORKFLOW_CALL,
-    WORKFLOW_DYNAMIC_PLAN,
-    WORKFLOW_FINAL,
-    WORKFLOW_FINAL_MODEL,
-    WORKFLOW_FINAL_PROMPT,
-    WORKFLOW_INTERRUPT,
-    WORKFLOW_PLANNER_PROMPT,
-    WORKFLOW_REPLY,
-    WORKFLOW_STATIC_PLAN,
-    WORKFLOW_STEP_PROMPT,
-    WORKFLOW_SUMMARY,
+from vsr.registry import Place, places
+
+if TYPE_CHECKING:
+    from vsr.graph.transform.transformer import Transformer
+
+BUILTIN_TRANSFORMERS: "tuple[Place[Transformer], ...]" = places(
+    "vsr.graph.transform",
+    {
+        "choice_contract": "choice_contract:CHOICE_CONTRACT",
+        "confidence_score": "confidence_score:CONFIDENCE_SCORE",
+        "confidence_settings": "confidence_score:CONFIDENCE_SETTINGS",
+        "contract_specs": "contract_specs:CONTRACT_SPECS",
+        "contract_text": "contract_text:CONTRACT_TEXT",
+        "distribute_calls": "distribute_calls:DISTRIBUTE_CALLS",
+        "failure_text": "failure_text:FAILURE_TEXT",
+        "first_given": "first_given:FIRST_GIVEN",
+        "fusion_analysis": "fusion.analysis:FUSION_ANALYSIS",
+        "fusion_analysis_prompt": "fusion.prompts:FUSION_ANALYSIS_PROMPT",
+        "fusion_fallback_prompt": "fusion.prompts:FUSION_FALLBACK_PROMPT",
+        "fusion_final_prompt": "fusion.prompts:FUSION_FINAL_PROMPT",
+        "fusion_grounding": "fusion.grounding:FUSION_GROUNDING",
+        "fusion_grounding_asks": "fusion.grounding_asks:FUSION_GROUNDING_ASKS",
+        "fusion_reply": "fusion.reply:FUSION_REPLY",
+        "fusion_settings": "fusion.settings:FUSION_SETTINGS",
+        "fusion_trace": "fusion.trace:FUSION_TRACE",
+        "json_action_contract": "json_action_contract:JSON_ACTION_CONTRACT",
+        "majority_choice": "choice_contract:MAJORITY_CHOICE",
+        "order_models": "order_models:ORDER_MODELS",
+        "pick_by_number": "pick_by_number:PICK_BY_NUMBER",
+        "plan_round": "plan_round:PLAN_ROUND",
+        "prompt": "prompt:PROMPT",
+        "reference_selection": "reference_selection:REFERENCE_SELECTION",
+        "remom_prompt": "remom_prompt:REMOM_PROMPT",
+        "remom_trace": "remom_trace:REMOM_TRACE",
+        "require_usable": "require_usable:REQUIRE_USABLE",
+        "select_remom": "select_remom:SELECT_REMOM",
+        "self_verify_prompt": "self_verification:SELF_VERIFY_PROMPT",
+        "self_verify_score": "self_verification:SELF_VERIFY_SCORE",
+        "verdict_score": "verdict_score:VERDICT_SCORE",
+        "workflow_agent": "workflow_agent:WORKFLOW_AGENT",
+        "workflow_call": "workflow_call:WORKFLOW_CALL",
+        "workflow_dynamic_plan": "workflow_plan:WORKFLOW_DYNAMIC_PLAN",
+        "workflow_final": "workflow_final:WORKFLOW_FINAL",
+        "workflow_final_model": "workflow_call:WORKFLOW_FINAL_MODEL",
+        "workflow_final_prompt": "workflow_prompts:WORKFLOW_FINAL_PROMPT",
+        "workflow_interrupt": "workflow_summary:WORKFLOW_INTERRUPT",
+        "workflow_planner_prompt": "workflow_prompts:WORKFLOW_PLANNER_PROMPT",
+        "workflow_reply": "workflow_agent:WORKFLOW_REPLY",
+        "workflow_static_plan": "workflow_plan:WORKFLOW_STATIC_PLAN",
+        "workflow_step_prompt": "workflow_prompts:WORKFLOW_STEP_PROMPT",
+        "workflow_summary": "workflow_summary:WORKFLOW_SUMMARY",
+    },
 )
