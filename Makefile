@@ -79,17 +79,20 @@ $(VENV)/.async-checked: Makefile $(VENV)/.dev $(ASYNC_FILES)
 	fi; \
 	mv $@.begun $@
 
-# The editable install is built with what the lock file holds, so that nothing is unpinned.
+# The editable install is built with what the lock file holds, so that nothing is unpinned. Byte code is
+# compiled as pip does for packages, so that the first start is as fast as the others.
 $(VENV)/.runtime: requirements.lock pyproject.toml | $(BIN)/python
 	@echo 'installing the Router into $(VENV)'
 	@$(PIP_INSTALL) --only-binary :all: --requirement $<
 	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q vsr
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/python
 	@echo 'installing the Router and its tools into $(VENV)'
 	@$(PIP_INSTALL) --only-binary :all: --requirement $<
 	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q vsr
 	@touch $(VENV)/.runtime $@
 
 $(BIN)/python:

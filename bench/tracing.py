@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 
 import attrs
+import msgspec
 import trio
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import ReadableSpan
@@ -99,7 +100,7 @@ async def _start(tasks: trio.Nursery, name: str) -> _Ask:
     snapshot = check_bytes(text.encode(), {}, Report("benchmark")).snapshot
     # Nothing leaves but at the end of a round, so that no round pays for another.
     spans = BatchSpanProcessor(_Nowhere("encoded" in name), 10**6, 10**9)
-    parts = attrs.evolve(
+    parts = msgspec.structs.replace(
         Parts.default(network), open_spans=lambda tracing: OtelSink(spans, tracing)
     )
     log = AccessLog(_drop)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
+import msgspec
 import trio
 
 from vsr.config.report import Report
@@ -54,24 +55,23 @@ _COLLECT_EVERY = 20_000
 """Allocations between collections of the youngest generation; requests leave no cycles behind."""
 
 
-@attrs.frozen
-class Parts:
+class Parts(msgspec.Struct, frozen=True):
     """What every generation of one process is built from."""
 
     network: Network
     extensions: Extensions
     rng: random.Random
-    runtime: Runtime = attrs.field(factory=NoRuntime)
+    runtime: Runtime = msgspec.field(default_factory=NoRuntime)
     open_spans: Callable[[Tracing], SpanSink] = open_sink
     """Called where tracing is on."""
-    background: Background = attrs.field(factory=Background)
+    background: Background = msgspec.field(default_factory=Background)
     monotonic: Callable[[], float] = time.perf_counter
     """See `engine.extensions.Surroundings`, as for what follows."""
     unix: Callable[[], float] = time.time
     on_run: "Callable[[GraphRun], None] | None" = None
     draw: "DrawBytes" = secrets.token_bytes
     """Bytes that nobody can guess, for ids that a client gets."""
-    stores: Stores = attrs.field(factory=partial(Stores, open_memory))
+    stores: Stores = msgspec.field(default_factory=partial(Stores, open_memory))
     """Of runs that wait for their clients' tools."""
 
     @classmethod

@@ -24,7 +24,7 @@ VsrError
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
-import attrs
+import msgspec
 
 HeaderLines = tuple[tuple[bytes, bytes], ...]
 
@@ -367,8 +367,7 @@ class DeadlineExceeded(UpstreamFailure):
         self.stage = stage
 
 
-@attrs.frozen
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """One fault of a document: where it is, what is wrong, why, and how to mend it."""
 
     path: str

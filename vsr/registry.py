@@ -4,15 +4,14 @@ import importlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
-import attrs
+import msgspec
 
 from vsr.errors import ConfigRejected, Problem
 
 T = TypeVar("T", covariant=True)  # noqa: PLC0105  # the name style.md shows
 
 
-@attrs.frozen
-class Extension(Generic[T]):
+class Extension(msgspec.Struct, Generic[T], frozen=True):
     """One extension: its name in the document and the class of its configuration.
 
     For a pure kind the configuration class is the strategy itself (its instances are `T`).
@@ -22,8 +21,7 @@ class Extension(Generic[T]):
     config: type[Any]
 
 
-@attrs.frozen
-class Place(Generic[T]):
+class Place(msgspec.Struct, Generic[T], frozen=True):
     """Where an extension stands; its module is imported when the extension is asked for."""
 
     name: str

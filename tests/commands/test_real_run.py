@@ -1,6 +1,6 @@
 """Graphs run for real, and dry runs held against them."""
 
-import attrs
+import msgspec
 import trio
 
 from tests.dryrun.small_graphs import FIXTURES, ledger, scenario_of
@@ -46,7 +46,7 @@ async def test_dry_run_and_real_run_have_the_same_ledger() -> None:
         subject = _subject(_snapshot([server.port for server in servers]))
         real = await ask_for_real(subject, REQUEST, lines.append)
         nursery.cancel_scope.cancel()
-    scenario = attrs.evolve(scenario_of(SCENARIO), request=REQUEST)
+    scenario = msgspec.structs.replace(scenario_of(SCENARIO), request=REQUEST)
 
     dry = await trio.to_thread.run_sync(dry_run, subject, scenario, 0, start_virtual_router)
 

@@ -1,6 +1,6 @@
 """Fallback policies: how their layers merge, and what is refused of them."""
 
-import attrs
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -174,7 +174,7 @@ def test_fields_are_inherited_one_by_one(field: str) -> None:
 
     name = "total_timeout_s" if field == "total_timeout" else field
     value = getattr(MERGED["decision"], name)
-    assert changed == attrs.evolve(MERGED["global"], **{name: value})
+    assert changed == msgspec.structs.replace(MERGED["global"], **{name: value})
 
 
 COUNTS = st.none() | st.integers(0, 9)

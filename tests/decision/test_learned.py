@@ -2,7 +2,7 @@
 
 import json
 
-import attrs
+import msgspec
 import pytest
 import trio
 import trio.testing
@@ -119,10 +119,10 @@ def learned_snapshot(alpha_port: int, claude_port: int) -> Snapshot:
         Decision("rude", RUDE, priority=1, model_refs=(ModelRef("claude"),)),
     )
     programs = tuple(
-        attrs.evolve(it, decisions=decided) if it.name == "default" else it
+        msgspec.structs.replace(it, decisions=decided) if it.name == "default" else it
         for it in snapshot.programs
     )
-    return attrs.evolve(snapshot, programs=programs)
+    return msgspec.structs.replace(snapshot, programs=programs)
 
 
 async def start(nursery: trio.Nursery, runtime: ScriptedRuntime) -> Wired:

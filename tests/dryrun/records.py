@@ -1,6 +1,6 @@
 """Records of runs that tests write down."""
 
-import attrs
+import msgspec
 
 from vsr.dryrun.record import AnswerRecord, AttemptRecord, CallRecord, Record, Reserved, Totals
 from vsr.routing.outcome import Cause, Terminal
@@ -39,4 +39,4 @@ def record(*calls: CallRecord, answer: AnswerRecord = ANSWER) -> Record:
 
 def answered(*, status: int | None = 200, end: str = "whole", ended_s: float = 3.0) -> AnswerRecord:
     """Return the answer with changes."""
-    return attrs.evolve(ANSWER, status=status, end=end, ended_s=ended_s)
+    return msgspec.structs.replace(ANSWER, status=status, end=end, ended_s=ended_s)

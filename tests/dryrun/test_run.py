@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 
-import attrs
+import msgspec
 import pytest
 import trio
 
@@ -164,7 +164,9 @@ def test_pure_extensions_get_the_seed() -> None:
             assert run.inputs is not None
             seeds.append(run.inputs.seed)
 
-        return await start_virtual_router(nursery, snapshot, attrs.evolve(around, on_run=watch))
+        return await start_virtual_router(
+            nursery, snapshot, msgspec.structs.replace(around, on_run=watch)
+        )
 
     dry_run(subject_of(ONE_CALL, scenario_of("{}")), scenario_of("{}"), 11, start)
 

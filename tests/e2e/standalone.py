@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import attrs
+import msgspec
 import trio
 
 from tests.fakes.backend import BACKEND_HOST, start_backend
@@ -152,7 +153,7 @@ async def start_document(
         The Router, its access log, and where that writes.
     """
     snapshot = check_bytes(text.encode(), {}, Report("e2e")).snapshot
-    snapshot = attrs.evolve(snapshot, listeners=(listener,))
+    snapshot = msgspec.structs.replace(snapshot, listeners=(listener,))
     log_text: list[bytes] = []
 
     async def keep(data: bytes) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import attrs
+import msgspec
 
 from vsr.codec.chat import ChatRequest
 from vsr.decision.signals.signal import LearnedSignal, Signal, SignalMatch
@@ -92,7 +93,7 @@ PLUGINS: Registry[Plugin] = Registry(
         Extension[Plugin](name="shout", config=ShoutPlugin),
     ],
 )
-WITH_PLUGINS = attrs.evolve(BUILTIN, plugins=PLUGINS)
+WITH_PLUGINS = msgspec.structs.replace(BUILTIN, plugins=PLUGINS)
 
 
 class Topic:
@@ -150,4 +151,4 @@ LEARNED_SIGNALS: Registry[Signal | LearnedSignal] = Registry(
         Extension[Signal | LearnedSignal](name="tone", config=ToneTopic),
     ],
 )
-WITH_LEARNED_SIGNALS = attrs.evolve(BUILTIN, signals=LEARNED_SIGNALS)
+WITH_LEARNED_SIGNALS = msgspec.structs.replace(BUILTIN, signals=LEARNED_SIGNALS)

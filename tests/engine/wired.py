@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import attrs
+import msgspec
 import trio
 
 from tests.codec.stream_folding import anthropic_stream, chat_stream
@@ -255,10 +256,10 @@ async def wire(
 def with_plugins(snapshot: Snapshot, *resources: object) -> Snapshot:
     """Return `snapshot` with further plugins in every decision."""
     programs = tuple(
-        attrs.evolve(
+        msgspec.structs.replace(
             program,
             decisions=tuple(
-                attrs.evolve(
+                msgspec.structs.replace(
                     decision, plugins=cast("tuple[Plugin, ...]", (*decision.plugins, *resources))
                 )
                 for decision in program.decisions
@@ -266,4 +267,4 @@ def with_plugins(snapshot: Snapshot, *resources: object) -> Snapshot:
         )
         for program in snapshot.programs
     )
-    return attrs.evolve(snapshot, programs=programs)
+    return msgspec.structs.replace(snapshot, programs=programs)

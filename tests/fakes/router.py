@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import attrs
+import msgspec
 import trio
 import trio.testing
 
@@ -128,7 +129,7 @@ async def start_router(
 
     await nursery.start(network.run)
     parts, access_log = Parts.default(network), AccessLog(sink)
-    parts = attrs.evolve(
+    parts = msgspec.structs.replace(
         parts,
         extensions=extensions or parts.extensions,
         runtime=runtime or parts.runtime,

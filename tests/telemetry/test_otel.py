@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from concurrent import futures
 
-import attrs
 import grpc
+import msgspec
 import pytest
 import trio
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
@@ -45,7 +45,9 @@ async def close(sink: SpanSink) -> None:
 async def test_spans_reach_a_collector_over_http(nursery: trio.Nursery) -> None:
     """With ids, parents, kinds, times, attributes, the failure, and who we are."""
     collector = await Collector().start(nursery)
-    sink = open_sink(attrs.evolve(HTTP, endpoint=f"http://127.0.0.1:{collector.port}/v1/traces"))
+    sink = open_sink(
+        msgspec.structs.replace(HTTP, endpoint=f"http://127.0.0.1:{collector.port}/v1/traces")
+    )
 
     sink.add(TREE)
     await close(sink)
@@ -120,7 +122,9 @@ async def test_collector_that_refuses_is_told_of_once(
 ) -> None:
     """Without its address and what it says; the spans are lost."""
     collector = await Collector(status=400).start(nursery)
-    sink = open_sink(attrs.evolve(HTTP, endpoint=f"http://127.0.0.1:{collector.port}/v1/traces"))
+    sink = open_sink(
+        msgspec.structs.replace(HTTP, endpoint=f"http://127.0.0.1:{collector.port}/v1/traces")
+    )
 
     sink.add(TREE)
     await close(sink)

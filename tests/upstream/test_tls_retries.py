@@ -9,6 +9,7 @@ from functools import partial
 from itertools import count
 
 import attrs
+import msgspec
 import pytest
 import trio
 import trio.testing
@@ -198,7 +199,7 @@ async def start(
     endpoints = tuple(Endpoint(f"b{n}", f"b{n}.test", PORT + n, tls=True) for n in range(2))
     # A wait before the retry would show.
     retry = RetryPolicy(1, frozenset({on}), back_off_base_s=60, back_off_max_s=60)
-    policy = CallPolicy(retry=attrs.evolve(retry, evidence=evidence))
+    policy = CallPolicy(retry=msgspec.structs.replace(retry, evidence=evidence))
     cluster = Cluster("alpha", endpoints, "alpha", connect_timeout_s=CONNECT_S, calls=policy)
     around = Surroundings(network, random.Random(7), lambda *_: contexts.client)  # noqa: S311
     [found] = Clusters(Snapshot("", clusters=(cluster,)), around)

@@ -3,7 +3,6 @@
 Source: the reference's parity records `upstream-503` and `upstream-429`.
 """
 
-import attrs
 import msgspec
 
 from vsr.codec.chat_messages import read_entries, read_members, read_string
@@ -23,8 +22,7 @@ Scalar = msgspec.Raw
 """A string, a number or null as the backend wrote it."""
 
 
-@attrs.frozen
-class BackendError:
+class BackendError(msgspec.Struct, frozen=True):
     """What a backend says of its failure."""
 
     message: str
@@ -74,7 +72,7 @@ def _read_json(status: int, body: bytes) -> BackendError | None:
     for found in (stated, members.get("message", NULL), members.get("detail", NULL)):
         text = _text_of(found)
         if text:
-            return attrs.evolve(_from_members(status, members), message=text)
+            return msgspec.structs.replace(_from_members(status, members), message=text)
     return None
 
 

@@ -4,7 +4,7 @@ None of them has a member renamed in passing: `max_tokens` and `max_completion_t
 client sent them. Source: the reference's provider dialects.
 """
 
-import attrs
+import msgspec
 
 from vsr.codec.reasoning import Transport
 
@@ -55,8 +55,7 @@ KNOWN_MEMBERS = frozenset(
 """Members of a request to create a chat completion. Source: OpenAI's API reference."""
 
 
-@attrs.frozen
-class Dialect:
+class Dialect(msgspec.Struct, frozen=True):
     """One provider's variant."""
 
     reasoning_transport: Transport = Transport.TEMPLATE

@@ -8,7 +8,6 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Protocol
 
-import attrs
 import msgspec
 
 from vsr.codec.edits import BodyEdit, Changes, Draft, ObjectEdit
@@ -76,8 +75,7 @@ class Control(Protocol):
         """The effort that means no reasoning."""
 
 
-@attrs.frozen
-class ReasoningWish:
+class ReasoningWish(msgspec.Struct, frozen=True):
     """What a decision and the document want of a model's reasoning."""
 
     use_reasoning: bool = False
@@ -98,8 +96,7 @@ class ReasoningWish:
         return "on" if self.is_on else "off"
 
 
-@attrs.frozen
-class MemberEdits:
+class MemberEdits(msgspec.Struct, frozen=True):
     """Fixed changes of a body's members, and changes inside some that are objects."""
 
     fixed: Changes
@@ -113,8 +110,7 @@ class MemberEdits:
         return changes
 
 
-@attrs.frozen
-class ClientEffort:
+class ClientEffort(msgspec.Struct, frozen=True):
     """Hands the client's own effort, or a low one, to the chat template."""
 
     parameter: str
@@ -131,8 +127,7 @@ class ClientEffort:
         return changes
 
 
-@attrs.frozen
-class _Setting:
+class _Setting(msgspec.Struct, frozen=True):
     is_on: bool
     effort: bytes
     """As JSON, like the mode."""

@@ -6,7 +6,6 @@ Source: the reference's parity record `streaming-code-route`.
 import re
 from collections.abc import Mapping
 
-import attrs
 import msgspec
 
 from vsr.codec.anthropic.stream_failure import TRUNCATED
@@ -31,8 +30,7 @@ _DONE = b"[DONE]"
 _DONE_LINE = b"data: [DONE]"
 
 
-@attrs.frozen
-class UsageDemand:
+class UsageDemand(msgspec.Struct, frozen=True):
     """How a streamed request gets its usage reported."""
 
     changes: Mapping[str, bytes]

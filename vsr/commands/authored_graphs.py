@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import attrs
+import msgspec
 
 from vsr.config.library import graph_names
 from vsr.config.source import Recipes, load_document, read_graph, recipes_of
@@ -18,8 +18,7 @@ _FILE_ENDS = (".yaml", ".yml")
 _DEFAULT = "default"
 
 
-@attrs.frozen
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """One graph, and the recipe that it is looked at in."""
 
     source: GraphSource
@@ -40,8 +39,7 @@ class Found:
         return name if self.recipe in {None, _DEFAULT} else f"{self.recipe}:{name}"
 
 
-@attrs.frozen
-class Library:
+class Library(msgspec.Struct, frozen=True):
     """What a command may choose from."""
 
     recipes: Recipes

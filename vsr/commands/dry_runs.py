@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import attrs
+import msgspec
 import yaml
 
 from vsr.dryrun.reading import read_scenario_file
@@ -15,8 +15,7 @@ from vsr.errors import ConfigRejected, Problem
 SCENARIO_END = ".scenario.yaml"
 
 
-@attrs.frozen
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """What a command is given."""
 
     graph: str
@@ -24,7 +23,7 @@ class Source:
     config: Path | None = None
     scenario_file: Path | None = None
     request: Path | None = None
-    params: Mapping[str, object] = attrs.field(factory=dict)
+    params: Mapping[str, object] = msgspec.field(default_factory=dict)
 
 
 def prepare(
@@ -44,14 +43,14 @@ def prepare(
     if source.graph.endswith(SCENARIO_END):
         file = Path(source.graph)
         scenario = read_scenario_file(file)
-        wanted = attrs.evolve(_beside(scenario, file), params=source.params)
+        wanted = msgspec.structs.replace(_beside(scenario, file), params=source.params)
         if source.config is not None:
-            wanted = attrs.evolve(wanted, config=source.config)
+            wanted = msgspec.structs.replace(wanted, config=source.config)
     elif source.scenario_file is not None:
         scenario = read_scenario_file(source.scenario_file)
-        wanted = attrs.evolve(wanted, config=source.config or scenario.config)
+        wanted = msgspec.structs.replace(wanted, config=source.config or scenario.config)
     if source.request is not None:
-        scenario = attrs.evolve(scenario, request=read_request(source.request))
+        scenario = msgspec.structs.replace(scenario, request=read_request(source.request))
     find_graph = BUILTIN.find_graph
     return find_subject(wanted, scenario, find_graph, environ, may_assume=is_dry), scenario
 

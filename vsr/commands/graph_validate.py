@@ -93,13 +93,13 @@ def _texts(cases: Sequence[_Case]) -> Iterator[str]:
 
 
 def _as_json(cases: Sequence[_Case], problems: "Sequence[Problem]") -> Mapping[str, object]:
-    import attrs
+    import msgspec
 
     from vsr.graph.picture.worst_table import worst_json
 
     return {
         "valid": not problems,
-        "problems": [attrs.asdict(problem) for problem in problems],
+        "problems": [msgspec.structs.asdict(problem) for problem in problems],
         "graphs": [
             {
                 "name": case.name,

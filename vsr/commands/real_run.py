@@ -4,6 +4,7 @@ from collections.abc import Callable
 from math import inf
 
 import attrs
+import msgspec
 import trio
 
 from vsr.compose import Parts, Router
@@ -27,8 +28,7 @@ _SETTLE_S = 0.05
 Say = Callable[[str], None]
 
 
-@attrs.frozen(eq=False)
-class BackendsOutside:
+class BackendsOutside(msgspec.Struct, frozen=True, eq=False):
     """A network whose connections are real and whose listeners are in memory."""
 
     outside: EpollNetwork
@@ -75,7 +75,9 @@ async def ask_for_real(subject: Subject, request: RequestScript, say: Say) -> Re
     async with trio.open_nursery() as nursery:
         await nursery.start(outside.run)
         await nursery.start(inside.run)
-        parts = attrs.evolve(Parts.default(BackendsOutside(outside, inside)), on_run=watch)
+        parts = msgspec.structs.replace(
+            Parts.default(BackendsOutside(outside, inside)), on_run=watch
+        )
         router = await Router.bind(parts, subject.snapshot, AccessLog(_forget))
         await nursery.start(router.run)
         exchange = Exchange(await inside.connect("router", PORT))
@@ -85,7 +87,7 @@ async def ask_for_real(subject: Subject, request: RequestScript, say: Say) -> Re
         await trio.sleep(_SETTLE_S)
         record = record_of(observer, exchange.record(start, end), start, subject.snapshot.clusters)
         nursery.cancel_scope.cancel(reason="the run has ended")
-    return attrs.evolve(
+    return msgspec.structs.replace(
         record,
         graph=subject.name,
         params=subject.params,

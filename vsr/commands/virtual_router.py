@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-import attrs
+import msgspec
 import trio
 
 from vsr.compose import Parts, Router
@@ -21,7 +21,7 @@ async def start_virtual_router(
     Raises:
         ConfigRejected: the graph does not fit what it is given.
     """
-    parts = attrs.evolve(
+    parts = msgspec.structs.replace(
         Parts.default(surroundings.network),
         rng=surroundings.rng,
         runtime=surroundings.runtime,

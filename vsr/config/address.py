@@ -3,7 +3,7 @@
 import ipaddress
 import re
 
-import attrs
+import msgspec
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 _MAX_PORT = 65_535
@@ -14,8 +14,7 @@ _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 _PATH = re.compile(r"(?:/[!$&'()*+,;=:@%A-Za-z0-9._~-]*)*")
 
 
-@attrs.frozen
-class Address:
+class Address(msgspec.Struct, frozen=True):
     """Where one backend is."""
 
     scheme: str

@@ -6,7 +6,7 @@ Source: the canonical configuration document, "Built-in providers".
 from collections.abc import Mapping
 from types import MappingProxyType
 
-import attrs
+import msgspec
 
 from vsr.resources.reasoning import ReasoningTransport
 
@@ -20,8 +20,7 @@ _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _ANTHROPIC_VERSION: Mapping[str, str] = MappingProxyType({"anthropic-version": "2023-06-01"})
 
 
-@attrs.frozen
-class Provider:
+class Provider(msgspec.Struct, frozen=True):
     """One kind of backend."""
 
     base_url: str | None = None

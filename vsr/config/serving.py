@@ -4,7 +4,7 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 
-import attrs
+import msgspec
 
 from vsr.config.backend import wire_protocols
 from vsr.config.checks import is_variable
@@ -65,8 +65,7 @@ def check_serving(
         _check_references(document, report)
 
 
-@attrs.frozen
-class _Plan:
+class _Plan(msgspec.Struct, frozen=True):
     """What to look for in the objects of one class."""
 
     keys: frozenset[str]

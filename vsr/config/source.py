@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
+import msgspec
 
 from vsr.config.compile.clusters import compile_clusters
 from vsr.config.compile.graphs import compile_graphs, graph_source
@@ -40,8 +41,7 @@ class ValidDocument:
     """Knows what was written, and where."""
 
 
-@attrs.frozen
-class Recipes:
+class Recipes(msgspec.Struct, frozen=True):
     """What the graphs of a valid document are compiled from, whether it is served or not."""
 
     programs: tuple[Program, ...]

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
 
-import attrs
 import msgspec
 
 from vsr.codec.chat import ChatRequest
@@ -30,8 +29,7 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     """Signal type -> names of the rules that matched, in configuration order."""
 
 
-@attrs.frozen
-class _Candidate:
+class _Candidate(msgspec.Struct, frozen=True):
     decision: Decision
     match: Matcher
 

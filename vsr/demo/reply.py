@@ -167,7 +167,9 @@ def _chat(seen: Seen, script: Script) -> Reply:
     usage = _usage(texts, written)
     if request.stream:
         choices = _chat_deltas(written)
-        return _stream(attrs.evolve(frame, kind="chat.completion.chunk"), choices, usage, request)
+        return _stream(
+            msgspec.structs.replace(frame, kind="chat.completion.chunk"), choices, usage, request
+        )
     message = {"role": "assistant", "content": written.text(), "refusal": None}
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
     return _json_reply({**frame.members(), "choices": [choice], "usage": usage})
@@ -257,8 +259,7 @@ def _route(seen: Seen) -> Callable[[Seen, Script], Reply]:
     return _ROUTES.get((seen.method, seen.path), _echo)
 
 
-@attrs.frozen
-class _Frame:
+class _Frame(msgspec.Struct, frozen=True):
     """The members that all objects of one answer share."""
 
     id: str

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 import attrs
+import msgspec
 
 from vsr.demo.faults import Fault
 from vsr.errors import InvalidRequest
@@ -14,8 +15,7 @@ _WORD = re.compile(r"\s*\S+|\s+$")
 _NUMBER = re.compile(r"[0-9]{1,6}")
 
 
-@attrs.frozen
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """The text of one answer, cut into the pieces that a stream sends."""
 
     words: tuple[str, ...]

@@ -6,6 +6,7 @@ from itertools import islice
 from math import inf
 
 import attrs
+import msgspec
 
 from vsr.demo.faults import Fault
 from vsr.demo.reply import Reply
@@ -20,8 +21,7 @@ _CLOSE = (b"connection", b"close")
 _MISSING_BYTES = 16
 
 
-@attrs.frozen
-class Wait:
+class Wait(msgspec.Struct, frozen=True):
     """Do nothing for a while; infinity means until the client leaves."""
 
     seconds: float

@@ -5,7 +5,6 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-import attrs
 import msgspec
 
 from vsr.codec.anthropic.response_to_anthropic import chat_response_to_anthropic
@@ -50,8 +49,7 @@ def read_asked(body: bytes) -> Asked:
         return Asked()
 
 
-@attrs.frozen
-class Written:
+class Written(msgspec.Struct, frozen=True):
     """One answer, ready to be put into the form that was asked for."""
 
     id: str
@@ -131,7 +129,7 @@ def assumed_reply(model: str) -> ReplyScript:
 
 def assumed_logprobs(reply: ReplyScript) -> ReplyScript:
     """Return the reply with logprobs of a model that is sure of what it says."""
-    return attrs.evolve(reply, logprobs=tokens_of(reply.content, _ASSUMED_LOGPROB))
+    return msgspec.structs.replace(reply, logprobs=tokens_of(reply.content, _ASSUMED_LOGPROB))
 
 
 def assumed_usage(body: bytes, reply: ReplyScript) -> Usage:

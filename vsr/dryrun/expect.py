@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-import attrs
+import msgspec
 
 from vsr.dryrun.observer import is_inside
 from vsr.dryrun.record import CallRecord, Record
@@ -15,8 +15,7 @@ _CLOSE = 1e-6
 """What the order of equally fast calls adds to times."""
 
 
-@attrs.frozen
-class Miss:
+class Miss(msgspec.Struct, frozen=True):
     """One expectation that does not hold."""
 
     what: str
@@ -35,7 +34,7 @@ def check(record: Record, expected: Expectations) -> tuple[Miss, ...]:
 
 def count_expectations(expected: Expectations) -> int:
     """Return how many things are expected."""
-    given = attrs.asdict(expected, recurse=False)
+    given = msgspec.structs.asdict(expected)
     by_model = given.pop("calls_of")
     return sum(value not in (None, ()) for value in given.values()) + len(by_model)
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 
-import attrs
+import msgspec
 
 from vsr.config.position import Path, Value
 from vsr.config.quantities import parse_duration_s
@@ -56,7 +56,7 @@ def read_latency(value: Value, path: Path, report: Report) -> Latency | None:
         wrong_type("a whole number", seed, (*path, "seed"), report)
         seed = None
     latency = _distribution(shapes[0], value[shapes[0]], (*path, shapes[0].value), report)
-    return None if latency is None else attrs.evolve(latency, seed=seed)
+    return None if latency is None else msgspec.structs.replace(latency, seed=seed)
 
 
 def _duration(text: str, path: Path, report: Report) -> float | None:

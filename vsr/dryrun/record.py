@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-import attrs
+import msgspec
 
 from vsr.routing.outcome import Cause, Terminal
 
 
-@attrs.frozen
-class AttemptRecord:
+class AttemptRecord(msgspec.Struct, frozen=True):
     """One try of a call at one endpoint."""
 
     endpoint: str
@@ -28,16 +27,14 @@ class AttemptRecord:
         return "cut off" if self.status is None else str(self.status)
 
 
-@attrs.frozen
-class Reserved:
+class Reserved(msgspec.Struct, frozen=True):
     """What one attempt might spend at most; None: no limit asked."""
 
     tokens: int | None
     nano_usd: int | None
 
 
-@attrs.frozen
-class CallRecord:
+class CallRecord(msgspec.Struct, frozen=True):
     """One entry of the ledger."""
 
     ordinal: int
@@ -83,8 +80,7 @@ class CallRecord:
         return "failed" if last is None else f"failed: {last.end}"
 
 
-@attrs.frozen
-class StepRecord:
+class StepRecord(msgspec.Struct, frozen=True):
     """One step that began."""
 
     path: str
@@ -97,8 +93,7 @@ class StepRecord:
     """Whether it was cancelled."""
 
 
-@attrs.frozen
-class AnswerRecord:
+class AnswerRecord(msgspec.Struct, frozen=True):
     """What the client got."""
 
     status: int | None
@@ -115,8 +110,7 @@ class AnswerRecord:
     """`whole`, `cut`, `left` (the client did), `never`."""
 
 
-@attrs.frozen
-class Ceilings:
+class Ceilings(msgspec.Struct, frozen=True):
     """The limits of the run; None is none."""
 
     deadline_s: float | None = None
@@ -125,8 +119,7 @@ class Ceilings:
     max_nano_usd: int | None = None
 
 
-@attrs.frozen
-class Totals:
+class Totals(msgspec.Struct, frozen=True):
     """What the run spent."""
 
     attempts: int = 0
@@ -140,8 +133,7 @@ class Totals:
     """Calls whose backends did not say what they used, and that may have used something."""
 
 
-@attrs.frozen
-class PolicyNote:
+class PolicyNote(msgspec.Struct, frozen=True):
     """What a policy of one model did beside retries."""
 
     model: str
@@ -152,8 +144,7 @@ class PolicyNote:
     count: int
 
 
-@attrs.frozen
-class Record:
+class Record(msgspec.Struct, frozen=True):
     """One run."""
 
     graph: str
@@ -163,7 +154,7 @@ class Record:
     calls: tuple[CallRecord, ...] = ()
     ceilings: Ceilings = Ceilings()
     totals: Totals = Totals()
-    params: Mapping[str, object] = attrs.field(factory=dict)
+    params: Mapping[str, object] = msgspec.field(default_factory=dict)
     decision: str | None = None
     assumed: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Kinds of things, and the names of what was made up."""
@@ -219,8 +210,7 @@ def in_tree_order(steps: Sequence[StepRecord]) -> list[StepRecord]:
     return sorted(steps, key=place)
 
 
-@attrs.frozen
-class Link:
+class Link(msgspec.Struct, frozen=True):
     """One part of the critical path."""
 
     started_s: float

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from math import inf
 from typing import Protocol
 
-import attrs
+import msgspec
 import trio
 
 from vsr.dryrun.client import Exchange
@@ -32,8 +32,7 @@ _SETTLE_S = 0.001
 ASSUMED_QUESTION = "Why is the sky blue?"
 
 
-@attrs.frozen
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True):
     """What the Router of a dry run has in place of the world."""
 
     network: MemoryNetwork
@@ -82,8 +81,7 @@ def request_of(scenario: Scenario) -> RequestScript:
     return RequestScript({"messages": messages}, is_assumed=True)
 
 
-@attrs.frozen(eq=False)
-class _Run:
+class _Run(msgspec.Struct, frozen=True, eq=False):
     subject: Subject
     scenario: Scenario
     seed: int
@@ -93,7 +91,7 @@ class _Run:
         network, now = MemoryNetwork(), trio.lowlevel.current_clock().current_time
         world = World(self.scenario, self.seed)
         snapshot = self.subject.snapshot
-        snapshot = attrs.evolve(snapshot, clusters=virtual(snapshot.clusters))
+        snapshot = msgspec.structs.replace(snapshot, clusters=virtual(snapshot.clusters))
         observer, backends = Observer(now), Backends(network, world)
 
         def watch(run: GraphRun) -> None:
@@ -115,7 +113,7 @@ class _Run:
             await backends.start(snapshot.clusters, nursery)
             notes = await self.start_router(nursery, snapshot, around)
             record = await self._ask(network, observer, backends)
-            record = attrs.evolve(record, policies=tuple(notes()))
+            record = msgspec.structs.replace(record, policies=tuple(notes()))
             nursery.cancel_scope.cancel(reason="the run has ended")
         return record
 
@@ -135,7 +133,7 @@ class _Run:
         for kind, name in self.subject.assumed:
             world.assumed.note(kind, name)
         cuts = [at - start for at in backends.cut_calls()]
-        return attrs.evolve(
+        return msgspec.structs.replace(
             record,
             graph=self.subject.name,
             seed=self.seed,

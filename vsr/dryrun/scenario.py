@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import assert_never
 
-import attrs
+import msgspec
 
 from vsr.codec.chat_reply import TokenLogprob, ToolCall
 from vsr.demo.faults import Fault
@@ -25,8 +25,7 @@ class Shape(StrEnum):
     EXPONENTIAL = "exponential"
 
 
-@attrs.frozen
-class Latency:
+class Latency(msgspec.Struct, frozen=True):
     """A time, or a distribution of times, in seconds."""
 
     shape: Shape
@@ -65,8 +64,7 @@ class Latency:
         assert_never(self.shape)
 
 
-@attrs.frozen
-class ReplyScript:
+class ReplyScript(msgspec.Struct, frozen=True):
     """What a model says."""
 
     content: str = ""
@@ -78,8 +76,7 @@ class ReplyScript:
     """None: `tool_calls` where there are some, else `stop`."""
 
 
-@attrs.frozen
-class FaultScript:
+class FaultScript(msgspec.Struct, frozen=True):
     """What a model does in place of a prompt and whole answer."""
 
     kind: Fault | None = None
@@ -95,8 +92,7 @@ class FaultScript:
     """Share of the calls that meet it."""
 
 
-@attrs.frozen
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """What a model does when it is called; None is not said."""
 
     latency: Latency | None = None
@@ -120,8 +116,7 @@ class Turn:
         )
 
 
-@attrs.frozen
-class ModelScript:
+class ModelScript(msgspec.Struct, frozen=True):
     """What one model does."""
 
     every: Turn = Turn()
@@ -138,17 +133,15 @@ class ModelScript:
         return own.over(self.every)
 
 
-@attrs.frozen
-class RuntimeScript:
+class RuntimeScript(msgspec.Struct, frozen=True):
     """What the model runtime answers."""
 
     latency: Latency | None = None
-    answers: Mapping[str, object] = attrs.field(factory=dict)
+    answers: Mapping[str, object] = msgspec.field(default_factory=dict)
     """By key of the bundle, or by topic, which is what stands before a key's last slash."""
 
 
-@attrs.frozen
-class VerifierScript:
+class VerifierScript(msgspec.Struct, frozen=True):
     """What a service over HTTP answers that a step asks."""
 
     latency: Latency | None = None
@@ -156,18 +149,16 @@ class VerifierScript:
     answer: object = None
 
 
-@attrs.frozen
-class RequestScript:
+class RequestScript(msgspec.Struct, frozen=True):
     """What the client asks."""
 
-    body: Mapping[str, object] = attrs.field(factory=dict)
+    body: Mapping[str, object] = msgspec.field(default_factory=dict)
     """Members of the chat completion."""
-    headers: Mapping[str, str] = attrs.field(factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     is_assumed: bool = False
 
 
-@attrs.frozen
-class Amounts:
+class Amounts(msgspec.Struct, frozen=True):
     """A range of numbers of calls; None is no bound."""
 
     least: int | None = None
@@ -187,8 +178,7 @@ class Amounts:
         return f"at least {self.least}" + ("" if self.most is None else f", at most {self.most}")
 
 
-@attrs.frozen
-class TextTest:
+class TextTest(msgspec.Struct, frozen=True):
     """What a text must be like; every part that is not None holds."""
 
     equals: str | None = None
@@ -197,15 +187,14 @@ class TextTest:
     """A regular expression, found anywhere."""
 
 
-@attrs.frozen
-class Expectations:
+class Expectations(msgspec.Struct, frozen=True):
     """What must be true of a run; what is not said may be anything."""
 
     status: int | None = None
     result: TextTest | None = None
     """Of the answer's text."""
     calls: Amounts | None = None
-    calls_of: Mapping[str, Amounts] = attrs.field(factory=dict)
+    calls_of: Mapping[str, Amounts] = msgspec.field(default_factory=dict)
     """By model."""
     attempts: Amounts | None = None
     order: tuple[str, ...] = ()
@@ -221,8 +210,7 @@ class Expectations:
     """From the reason of a cancellation to the closed connection at the backend, at most."""
 
 
-@attrs.frozen
-class Scenario:
+class Scenario(msgspec.Struct, frozen=True):
     """The whole scripted world of one dry run."""
 
     graph: str | None = None
@@ -231,11 +219,11 @@ class Scenario:
     """The document."""
     description: str = ""
     seed: int = 0
-    params: Mapping[str, object] = attrs.field(factory=dict)
+    params: Mapping[str, object] = msgspec.field(default_factory=dict)
     request: RequestScript | None = None
-    models: Mapping[str, ModelScript] = attrs.field(factory=dict)
+    models: Mapping[str, ModelScript] = msgspec.field(default_factory=dict)
     runtime: RuntimeScript = RuntimeScript()
-    verifiers: Mapping[str, VerifierScript] = attrs.field(factory=dict)
+    verifiers: Mapping[str, VerifierScript] = msgspec.field(default_factory=dict)
     """By URL."""
     client_leaves_s: float | None = None
     """Since the request."""

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import attrs
+import msgspec
 
 from vsr.dryrun.record import Record
 from vsr.dryrun.render.words import outcome
@@ -11,8 +12,7 @@ from vsr.dryrun.render.words import outcome
 PERCENTILES = (50, 90, 95, 99)
 
 
-@attrs.frozen
-class Spread:
+class Spread(msgspec.Struct, frozen=True):
     """How a number is spread over runs."""
 
     least: float
@@ -22,8 +22,7 @@ class Spread:
     most: float
 
 
-@attrs.frozen
-class Statistics:
+class Statistics(msgspec.Struct, frozen=True):
     """What many runs were."""
 
     graph: str
@@ -73,8 +72,7 @@ class Tally:
         )
 
 
-@attrs.frozen
-class Brief:
+class Brief(msgspec.Struct, frozen=True):
     """What of one run is kept."""
 
     latency_s: float

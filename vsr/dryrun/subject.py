@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import attrs
+import msgspec
 
 from vsr.config.report import Report
 from vsr.config.source import check_bytes, check_file, read_graph
@@ -28,8 +29,7 @@ FindGraph = Callable[[str], GraphSource | None]
 """Returns a graph that ships, by its name."""
 
 
-@attrs.frozen
-class Subject:
+class Subject(msgspec.Struct, frozen=True):
     """One graph as it is run: a configuration in which every request is answered by it."""
 
     name: str
@@ -43,14 +43,13 @@ class Subject:
     """Whose parameters and plugins it has, in the document."""
 
 
-@attrs.frozen
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """What is asked for: a graph, and where it is."""
 
     graph: str
     """A name, with its recipe or without, or a file."""
     config: Path | None = None
-    params: Mapping[str, object] = attrs.field(factory=dict)
+    params: Mapping[str, object] = msgspec.field(default_factory=dict)
     """Over those of the scenario."""
 
 
@@ -83,7 +82,7 @@ def find_subject(
     _refuse_unknown(scenario, snapshot, wanted.config)
     subject = in_snapshot(snapshot, (program, source), params)
     variables = tuple(("environment variable", name) for name in made_up)
-    return attrs.evolve(subject, assumed=(*subject.assumed, *variables))
+    return msgspec.structs.replace(subject, assumed=(*subject.assumed, *variables))
 
 
 def in_snapshot(
@@ -102,7 +101,9 @@ def in_snapshot(
     given = {**usual_params(source), **call.params, **params}
     made_up = assume_params(source, given, sorted(each.name for each in snapshot.clusters))
     call = attrs.evolve(call, params={**given, **made_up})
-    decision = attrs.evolve(decision, algorithm=attrs.evolve(decision.algorithm, graph=call))
+    decision = msgspec.structs.replace(
+        decision, algorithm=msgspec.structs.replace(decision.algorithm, graph=call)
+    )
     assumed = tuple(("parameter", name) for name in made_up)
     named = decision.name if decision.name != _NO_DECISION.name else None
     subject = Subject(source.name, source, snapshot, call.params, assumed, named)
@@ -112,22 +113,22 @@ def in_snapshot(
 def _around(subject: Subject, program: Program, decision: Decision) -> Subject:
     """Return the subject with a configuration that answers everything with its graph."""
     own = {each.name: each for each in program.graphs} | {subject.source.name: subject.source}
-    whole = attrs.evolve(
+    whole = msgspec.structs.replace(
         program,
         keywords=(),
         contexts=(),
-        decisions=(attrs.evolve(decision, rules=_ALWAYS),),
+        decisions=(msgspec.structs.replace(decision, rules=_ALWAYS),),
         graphs=tuple(own.values()),
     )
     snapshot = subject.snapshot
-    snapshot = attrs.evolve(
+    snapshot = msgspec.structs.replace(
         snapshot,
         listeners=(Listener("client", "127.0.0.1", PORT, snapshot.listeners[0].timeout_s),),
         programs=(whole,),
         routes=(Route(MODEL, whole.name),),
         tracing=None,
     )
-    return attrs.evolve(subject, snapshot=snapshot)
+    return msgspec.structs.replace(subject, snapshot=snapshot)
 
 
 _NO_DECISION = Decision("dry-run", algorithm=Algorithm("graph"))
@@ -153,7 +154,7 @@ def around_file(source: GraphSource, params: Mapping[str, object], scenario: Sce
     assumed = [("parameter", name) for name in made_up]
     assumed += [("model", name) for name in models if name not in scenario.models]
     call = GraphCall(source.name, given)
-    decision = attrs.evolve(_NO_DECISION, algorithm=Algorithm("graph", call))
+    decision = msgspec.structs.replace(_NO_DECISION, algorithm=Algorithm("graph", call))
     subject = Subject(source.name, source, snapshot, given, tuple(assumed))
     return _around(subject, snapshot.programs[0], decision)
 
@@ -180,7 +181,7 @@ def _assumed_snapshot(models: list[str], scenario: Scenario) -> Snapshot:
             pricing = Pricing("USD", price.prompt_per_1m, price.completion_per_1m)
             cluster = attrs.evolve(cluster, pricing=pricing, is_described=True)  # noqa: PLW2901
         clusters.append(cluster)
-    return attrs.evolve(snapshot, clusters=tuple(clusters))
+    return msgspec.structs.replace(snapshot, clusters=tuple(clusters))
 
 
 def _in_document(

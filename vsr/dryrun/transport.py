@@ -159,8 +159,7 @@ class ScriptedModel:
         return fault if random.Random(seed).random() < fault.rate else None  # noqa: S311  # a simulation
 
 
-@attrs.frozen(eq=False)
-class ScriptedRuntime:
+class ScriptedRuntime(msgspec.Struct, frozen=True, eq=False):
     """Implements `routing.ports.Runtime`."""
 
     world: World
@@ -182,8 +181,7 @@ class ScriptedRuntime:
         return answers
 
 
-@attrs.frozen(eq=False)
-class ScriptedFetch:
+class ScriptedFetch(msgspec.Struct, frozen=True, eq=False):
     """Implements `routing.ports.Fetch`."""
 
     world: World

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-import attrs
+import msgspec
 
 from vsr.engine.hop import HopModel
 from vsr.errors import GraphFailed
@@ -13,8 +13,7 @@ from vsr.routing.effect import HeaderEdit
 from vsr.routing.plan import Label
 
 
-@attrs.frozen(eq=False)
-class DecisionGraph:
+class DecisionGraph(msgspec.Struct, frozen=True, eq=False):
     """One decision's graph and the models that its steps may call."""
 
     graph: CompiledGraph

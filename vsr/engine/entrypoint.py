@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import attrs
+import msgspec
 
 from vsr.codec.chat import ChatRequest
 from vsr.decision.evaluate import NO_ANSWERS, Evaluator, Verdict, compile_program
@@ -19,8 +20,7 @@ from vsr.resources.snapshot import Snapshot
 _NO_DEFAULT = "unable to route request: no model selected and no default model configured"
 
 
-@attrs.frozen
-class Route:
+class Route(msgspec.Struct, frozen=True):
     """A recipe that is ready to decide."""
 
     recipe: str
@@ -31,7 +31,7 @@ class Route:
     """Decision name to what serving each of its candidates comes to."""
     fallback: Target | None
     """Serves when no decision matches or the matching one has no models."""
-    graphs: Mapping[str, Target] = attrs.field(factory=dict)
+    graphs: Mapping[str, Target] = msgspec.field(default_factory=dict)
     """Decision name to a target with the graph that answers for it."""
 
     def choose(self, chat: ChatRequest, answers: Mapping[str, bytes]) -> tuple[Target, Verdict]:
@@ -114,7 +114,7 @@ def compile_entrypoints(
         if key not in built:
             program = _restricted(programs[resource.program], resource.algorithm)
             layers = (resource.calls, program.calls)
-            site = attrs.evolve(workshop, layers=layers)
+            site = msgspec.structs.replace(workshop, layers=layers)
             fallback = None if default is None else site.fallback(*default, program.name)
             route = _make_route(program, clusters, fallback, extensions, site)
             if any(decision.algorithm.graph is not None for decision in program.decisions):
@@ -122,7 +122,9 @@ def compile_entrypoints(
                 from vsr.engine.graphs import GraphWorkshop  # noqa: PLC0415
 
                 graphs = GraphWorkshop(snapshot, extensions, site, problems)
-                route = attrs.evolve(route, graphs=graphs.targets(program, route.targets))
+                route = msgspec.structs.replace(
+                    route, graphs=graphs.targets(program, route.targets)
+                )
             built[key] = route
         return built[key]
 
@@ -145,7 +147,7 @@ def _restricted(program: Program, algorithm: str | None) -> Program:
     if algorithm is None:
         return program
     kept = tuple(it for it in program.decisions if it.algorithm.type == algorithm)
-    return attrs.evolve(program, decisions=kept)
+    return msgspec.structs.replace(program, decisions=kept)
 
 
 def _make_route(

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import attrs
+import msgspec
 
 from vsr.decision.selection.selection import Selection
 from vsr.decision.signals.signal import LearnedSignal, Signal
@@ -32,8 +32,7 @@ def _nothing_installed(shipped: "Registries") -> "Registries":
     return shipped
 
 
-@attrs.frozen
-class Extensions:
+class Extensions(msgspec.Struct, frozen=True):
     """Everything that a document may ask for by name."""
 
     nodes: "Registry[Node]"
@@ -43,9 +42,9 @@ class Extensions:
     aggregates: "Registry[Aggregate]"
     transformers: "Registry[Transformer]"
     conditions: "Registry[Condition]"
-    find_graph: Callable[[str], GraphSource | None] = attrs.field(default=_no_graph)
+    find_graph: Callable[[str], GraphSource | None] = _no_graph
     """Returns a graph that ships with the Router, by its name."""
-    with_installed: "Callable[[Registries], Registries]" = attrs.field(default=_nothing_installed)
+    with_installed: "Callable[[Registries], Registries]" = _nothing_installed
     """Returns what graphs may ask for with what installed packages add to what ships. Asked only
     when a graph of the document is compiled, for looking takes a while."""
 
@@ -64,8 +63,7 @@ class Extensions:
         return Registries(self.nodes, self.aggregates, self.transformers, self.conditions)
 
 
-@attrs.frozen
-class StateKeeper:
+class StateKeeper(msgspec.Struct, frozen=True):
     """Keeps runs that wait for their clients' tools."""
 
     store: "SuspendStore"
@@ -73,15 +71,14 @@ class StateKeeper:
     """For ids."""
 
 
-@attrs.frozen
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True):
     """What sessions see of the world."""
 
     monotonic: Callable[[], float]
     """Seconds, for latencies."""
     unix: Callable[[], float]
     """Seconds since 1970, for what is shown to clients."""
-    runtime: Runtime = attrs.field(factory=NoRuntime)
+    runtime: Runtime = msgspec.field(default_factory=NoRuntime)
     """Answers what learned signals ask."""
     on_run: "Callable[[GraphRun], None] | None" = None
     """Told of the run of each decision's graph before its first step."""

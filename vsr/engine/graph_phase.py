@@ -3,7 +3,6 @@
 from math import inf
 from typing import TYPE_CHECKING
 
-import attrs
 import msgspec
 
 from vsr.codec.anthropic.response_to_anthropic import chat_response_to_anthropic
@@ -116,8 +115,7 @@ def _hand_out(session: "RoutingSession", tail: TailCall) -> Effect:
     return UNCHANGED
 
 
-@attrs.frozen
-class _Told:
+class _Told(msgspec.Struct, frozen=True):
     """What the client is told of a run."""
 
     decided: DecisionGraph

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import attrs
+import msgspec
 
 from vsr.engine.decision_graph import DecisionGraph
 from vsr.engine.extensions import Extensions
@@ -24,14 +25,13 @@ _ON_HOPS = (SystemPrompt, HeaderMutation)
 """Plugins that run on every hop. Source: looper-algorithms 5.2."""
 
 
-@attrs.frozen
-class GraphWorkshop:
+class GraphWorkshop(msgspec.Struct, frozen=True):
     """Compiles the graphs of one configuration's decisions."""
 
     snapshot: Snapshot
     extensions: Extensions
     workshop: Workshop
-    problems: list[Problem] = attrs.field(factory=list)
+    problems: list[Problem] = msgspec.field(default_factory=list)
 
     def graphs_of(self, program: Program) -> RecipeGraphs:
         """Return what compiles the graphs of one of its recipes."""
@@ -112,7 +112,7 @@ class GraphWorkshop:
         self, program: Program, decision: Decision
     ) -> Mapping[str, Callable[[], HopModel]]:
         """Return what makes each model that a step may name, by alias and by adapter."""
-        hop = attrs.evolve(
+        hop = msgspec.structs.replace(
             decision,
             plugins=tuple(each for each in decision.plugins if isinstance(each, _ON_HOPS)),
         )
@@ -133,12 +133,11 @@ class GraphWorkshop:
         return makers
 
 
-@attrs.frozen(eq=False)
-class _HopModels:
+class _HopModels(msgspec.Struct, frozen=True, eq=False):
     """Models that are made with the first call of each: a graph calls few of many."""
 
     makers: Mapping[str, Callable[[], HopModel]]
-    made: dict[str, HopModel] = attrs.field(factory=dict)
+    made: dict[str, HopModel] = msgspec.field(default_factory=dict)
 
     def find(self, name: str) -> HopModel | None:
         """Return the model that is called `name`."""
@@ -153,7 +152,7 @@ def _ref(cluster: Cluster, adapter: str | None, known: ModelRef | None) -> Model
     A model that is no candidate reasons if its family is known. Source: looper-algorithms 5.2.
     """
     if known is not None:
-        return attrs.evolve(known, model=cluster.name, lora_name=adapter)
+        return msgspec.structs.replace(known, model=cluster.name, lora_name=adapter)
     return ModelRef(cluster.name, lora_name=adapter, use_reasoning=cluster.reasoning is not None)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import attrs
 import msgspec
 
 from vsr.codec.chat import ChatRequest, read_chat
@@ -31,8 +30,7 @@ _OF_THE_CLIENT = frozenset(
 _LIMITS = ("max_completion_tokens", "max_tokens")
 
 
-@attrs.frozen
-class HopModel:
+class HopModel(msgspec.Struct, frozen=True):
     """A model that the steps of one decision's graph may call."""
 
     target: Target
@@ -56,8 +54,7 @@ class EngineHop(Hop, gc=False):
     chat: ChatRequest | None = None
 
 
-@attrs.frozen(eq=False)
-class SessionHops:
+class SessionHops(msgspec.Struct, frozen=True, eq=False):
     """Implements `routing.ports.Hops` for one request."""
 
     request: Request
@@ -131,8 +128,7 @@ def bytes_of(headers: Headers, body: bytes) -> bytes:
     return body
 
 
-@attrs.frozen(eq=False)
-class _Reader:
+class _Reader(msgspec.Struct, frozen=True, eq=False):
     """Reads the answer of one hop as what its backend says."""
 
     hop: EngineHop

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import attrs
+import msgspec
 
 from vsr.engine.extensions import Extensions
 from vsr.engine.target import layered
@@ -19,8 +20,7 @@ from vsr.resources.reliability import CallOverride
 from vsr.routing.budget import Price
 
 
-@attrs.frozen
-class RecipeGraphs:
+class RecipeGraphs(msgspec.Struct, frozen=True):
     """Compiles the graphs of one recipe; what is wrong with them is in `problems`."""
 
     program: Program
@@ -28,7 +28,7 @@ class RecipeGraphs:
     extensions: Extensions
     layers: Sequence[CallOverride | None] = ()
     """What is changed of the models' timeouts and retries before a decision changes them."""
-    problems: list[Problem] = attrs.field(factory=list)
+    problems: list[Problem] = msgspec.field(default_factory=list)
 
     def decided(self, decision: Decision) -> CompiledGraph | None:
         """Return the graph that answers for `decision`; None without one, or if it is faulty."""
@@ -114,8 +114,7 @@ class RecipeGraphs:
         )
 
 
-@attrs.frozen(eq=False)
-class _Bounds:
+class _Bounds(msgspec.Struct, frozen=True, eq=False):
     """What is known of the models that the steps of one decision's graph may call."""
 
     clusters: Mapping[str, Cluster]

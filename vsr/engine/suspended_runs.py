@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 
-import attrs
 import msgspec
 import trio
 
@@ -52,8 +51,7 @@ def identity_of(graph: CompiledGraph, decision: str) -> RunIdentity | None:
     return RunIdentity("", version, decision, msgspec.Raw(params))
 
 
-@attrs.frozen
-class Stay:
+class Stay(msgspec.Struct, frozen=True):
     """One request's graph, where it may wait for the client's tools."""
 
     graph: CompiledGraph

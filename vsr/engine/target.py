@@ -40,8 +40,7 @@ _LENGTH = b"content-length"
 _LATENCY = (b"x-vsr-routing-latency-ms", b"")
 
 
-@attrs.frozen
-class Keystone:
+class Keystone(msgspec.Struct, frozen=True):
     """The response headers that say which schema, path and configuration answered."""
 
     version: int
@@ -60,8 +59,7 @@ class Keystone:
         return HeaderEdit(b"x-vsr-config-version", b"%d" % self.version)
 
 
-@attrs.frozen
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """Why a model serves: the members that response headers and evidence show."""
 
     recipe: str | None = None
@@ -82,8 +80,7 @@ class RequestEffects:
     """For a new body, to be completed with its length."""
 
 
-@attrs.frozen
-class ReplyEffects:
+class ReplyEffects(msgspec.Struct, frozen=True):
     """What tells the client of a success, to be completed with the routing latency."""
 
     answered: Effect
@@ -141,8 +138,7 @@ class Target:
         return self.policy if change is None else change.over(self.policy or self.cluster_policy)
 
 
-@attrs.frozen
-class Workshop:
+class Workshop(msgspec.Struct, frozen=True):
     """What targets are made with."""
 
     keystone: Keystone

@@ -6,7 +6,7 @@ Source of names and attributes: the reference's standalone mode, spans, and its 
 from collections.abc import Iterator
 from enum import StrEnum
 
-import attrs
+import msgspec
 
 from vsr.errors import DeadlineExceeded
 from vsr.gateway.handler import RequestRun
@@ -49,8 +49,7 @@ def spans_of(run: RequestRun, trace: Trace) -> SpanTree:
     return SpanTree(trace.trace_id, trace.state, list(spans.all()))
 
 
-@attrs.frozen(eq=False)
-class _Spans:
+class _Spans(msgspec.Struct, frozen=True, eq=False):
     run: RequestRun
     trace: Trace
     ended_at: float

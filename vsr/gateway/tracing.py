@@ -4,7 +4,7 @@ import logging
 import random
 from collections.abc import Coroutine
 
-import attrs
+import msgspec
 import trio
 
 from vsr.gateway.exchange import Exchange, Handler, Run
@@ -58,8 +58,7 @@ class TracedGateway:
             _log.warning("the last spans are lost")
 
 
-@attrs.frozen(eq=False)
-class TracingHandler:
+class TracingHandler(msgspec.Struct, frozen=True, eq=False):
     """Gives each request of a listener its trace."""
 
     handler: ListenerHandler
@@ -82,8 +81,7 @@ class TracingHandler:
         self.handler.note_refusal(status, protocol)
 
 
-@attrs.frozen(eq=False)
-class TracedRun:
+class TracedRun(msgspec.Struct, frozen=True, eq=False):
     """A sampled request under way; its spans are made when it has ended."""
 
     run: RequestRun

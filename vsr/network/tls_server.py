@@ -5,7 +5,7 @@ import ssl
 from math import inf
 from pathlib import Path
 
-import attrs
+import msgspec
 
 PROTOCOLS = ("h2", "http/1.1")
 """What is offered by ALPN, in order of preference."""
@@ -21,8 +21,7 @@ class CertificateRejected(Exception):
     """The pair cannot be served; says why in words that hold no key material."""
 
 
-@attrs.frozen
-class _Stamp:
+class _Stamp(msgspec.Struct, frozen=True):
     """What tells that a file has changed."""
 
     modified_ns: int

@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 import attrs
+import msgspec
 
 from vsr.resources.backend_tls import SYSTEM_TLS, BackendTls
 from vsr.resources.egress import Egress
@@ -36,8 +37,7 @@ class HttpVersion(StrEnum):
     """Over TLS alone: HTTP/2 where the backend chooses it, else HTTP/1.1."""
 
 
-@attrs.frozen
-class Pricing:
+class Pricing(msgspec.Struct, frozen=True):
     """Prices per million tokens."""
 
     currency: str = "USD"
@@ -97,8 +97,7 @@ class Endpoint:
         return f"{self.host}:{self.port}"
 
 
-@attrs.frozen
-class UserKeys:
+class UserKeys(msgspec.Struct, frozen=True):
     """How a call comes by a user's own key for the provider, which goes before the cluster's."""
 
     asked: tuple[bytes, ...]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-import attrs
+import msgspec
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -14,8 +14,7 @@ MAX_PORT = 65_535
 _CARRIERS = (IPv6Network("::/96"), IPv6Network("64:ff9b::/96"))
 
 
-@attrs.frozen
-class EgressRule:
+class EgressRule(msgspec.Struct, frozen=True):
     """Hosts and ports of one entry: exactly one of `network` and `name` says which hosts."""
 
     network: Network | None = None
@@ -41,8 +40,7 @@ class EgressRule:
         return self.network is not None and address in self.network
 
 
-@attrs.frozen
-class Egress:
+class Egress(msgspec.Struct, frozen=True):
     """The rules of all connections to backends; what `deny` says goes before `allow`."""
 
     allow: tuple[EgressRule, ...] | None = None

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 import attrs
+import msgspec
 
 Place = tuple[str | int, ...]
 """Keys and indices from the root of a document."""
@@ -37,8 +38,7 @@ LISTS = frozenset({ParamType.MODELS, ParamType.MODEL_REFS, ParamType.LIST})
 """Types whose values are lists."""
 
 
-@attrs.frozen
-class ParamSpec:
+class ParamSpec(msgspec.Struct, frozen=True):
     """One parameter of a graph."""
 
     type: ParamType
@@ -63,8 +63,7 @@ class OnExhausted(StrEnum):
     """They run on."""
 
 
-@attrs.frozen
-class GraphLimits:
+class GraphLimits(msgspec.Struct, frozen=True):
     """Ceilings of one run of a graph; None means no ceiling of its own."""
 
     timeout_s: float | None = None
@@ -86,7 +85,7 @@ class GraphSource:
     name: str
     """Within its recipe."""
     params: Mapping[str, ParamSpec] = attrs.field(factory=dict, hash=False)
-    limits: GraphLimits = GraphLimits()
+    limits: GraphLimits = attrs.field(factory=GraphLimits)
     steps: tuple[Mapping[str, object], ...] = attrs.field(default=(), hash=False)
     """Plain values; each has a `type`."""
     description: str = ""
@@ -121,8 +120,7 @@ class Written:
     """By the path of every value within the part, its line, 1-based."""
 
 
-@attrs.frozen
-class CallBudget:
+class CallBudget(msgspec.Struct, frozen=True):
     """What one request may spend in its graph; None means no ceiling."""
 
     max_prompt_tokens: int | None = None
@@ -142,6 +140,6 @@ class GraphCall:
     """Of the same recipe, or `builtin/NAME`."""
     params: Mapping[str, object] = attrs.field(factory=dict, hash=False)
     """By name: plain values as authored, and `resources.program.ModelRef`s."""
-    budget: CallBudget = CallBudget()
+    budget: CallBudget = attrs.field(factory=CallBudget)
     written: Written = attrs.field(factory=Written, eq=False, repr=False)
     """Where the decision's algorithm stands."""

@@ -3,12 +3,12 @@
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 
 import attrs
+import msgspec
 
 Network = IPv4Network | IPv6Network
 
 
-@attrs.frozen
-class ListenerTls:
+class ListenerTls(msgspec.Struct, frozen=True):
     """Certificate and key of a TLS listener, PEM files."""
 
     cert_file: str
@@ -16,8 +16,7 @@ class ListenerTls:
     key_file: str
 
 
-@attrs.frozen
-class Identity:
+class Identity(msgspec.Struct, frozen=True):
     """Whose identity headers a listener keeps: what an authenticator in front of it says."""
 
     header_names: frozenset[bytes] = frozenset()
@@ -63,7 +62,7 @@ class Listener:
     """Open client connections; further ones wait in the accept queue. Source: as above."""
     tls: ListenerTls | None = None
     """None means clear text."""
-    identity: Identity = Identity()
+    identity: Identity = attrs.field(factory=Identity)
 
     @property
     def connection_idle_s(self) -> float:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 import attrs
+import msgspec
 
 LOOPERS = frozenset({"confidence", "ratings", "remom", "fusion", "workflows"})
 """Algorithms of the reference that ask several models."""
@@ -31,8 +32,7 @@ class RedisStore:
     key_prefix: str = "vllm-sr:flow:state:"
 
 
-@attrs.frozen
-class StateStore:
+class StateStore(msgspec.Struct, frozen=True):
     """Keeps runs that wait for a client's tools."""
 
     backend: StateBackend = StateBackend.FILE
@@ -52,4 +52,4 @@ class LooperSettings:
     """Of one call's body; a body of exactly this size passes."""
     headers: Mapping[str, str] = attrs.field(factory=dict, repr=False, hash=False)
     """Set on every model call, before its credential."""
-    state: StateStore = StateStore()
+    state: StateStore = attrs.field(factory=StateStore)

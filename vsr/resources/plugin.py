@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import Literal
 
 import attrs
+import msgspec
 
 
 class SystemPromptMode(StrEnum):
@@ -14,8 +15,7 @@ class SystemPromptMode(StrEnum):
     REPLACE = "replace"
 
 
-@attrs.frozen
-class SystemPrompt:
+class SystemPrompt(msgspec.Struct, frozen=True):
     """Plugin `system_prompt`."""
 
     prompt: str
@@ -31,8 +31,7 @@ class HeaderMutation:
     removals: tuple[bytes, ...] = ()
 
 
-@attrs.frozen
-class RequestParams:
+class RequestParams(msgspec.Struct, frozen=True):
     """Plugin `request_params`: limits on members of the request."""
 
     blocked: tuple[str, ...] = ()
@@ -43,8 +42,7 @@ class RequestParams:
     strip_unknown: bool = False
 
 
-@attrs.frozen
-class FastResponse:
+class FastResponse(msgspec.Struct, frozen=True):
     """Plugin `fast_response`: answers without a backend."""
 
     message: str

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-import attrs
+import msgspec
 
 from vsr.resources.graph import GraphCall, GraphSource
 from vsr.resources.plugin import Plugin
@@ -25,8 +25,7 @@ class KeywordMethod(StrEnum):
     REGEX = "regex"
 
 
-@attrs.frozen
-class KeywordSignal:
+class KeywordSignal(msgspec.Struct, frozen=True):
     """A rule of signal type `keyword`."""
 
     name: str
@@ -36,8 +35,7 @@ class KeywordSignal:
     case_sensitive: bool = False
 
 
-@attrs.frozen
-class ContextSignal:
+class ContextSignal(msgspec.Struct, frozen=True):
     """A rule of signal type `context`: an inclusive band of the request's token count."""
 
     name: str
@@ -46,30 +44,26 @@ class ContextSignal:
     """None means unbounded."""
 
 
-@attrs.frozen
-class Leaf:
+class Leaf(msgspec.Struct, frozen=True):
     """Matches when the signal `name` of type `type` matched."""
 
     type: str
     name: str
 
 
-@attrs.frozen
-class And:
+class And(msgspec.Struct, frozen=True):
     """Matches when all conditions match; without conditions it always does."""
 
     conditions: tuple["Rule", ...] = ()
 
 
-@attrs.frozen
-class Or:
+class Or(msgspec.Struct, frozen=True):
     """Matches when some condition matches; without conditions it never does."""
 
     conditions: tuple["Rule", ...] = ()
 
 
-@attrs.frozen
-class Not:
+class Not(msgspec.Struct, frozen=True):
     """Matches when its condition does not."""
 
     condition: "Rule"
@@ -85,8 +79,7 @@ class Strategy(StrEnum):
     CONFIDENCE = "confidence"
 
 
-@attrs.frozen
-class ModelRef:
+class ModelRef(msgspec.Struct, frozen=True):
     """One candidate model of a decision."""
 
     model: str
@@ -108,8 +101,7 @@ class ModelRef:
         return self.lora_name or self.model
 
 
-@attrs.frozen
-class Algorithm:
+class Algorithm(msgspec.Struct, frozen=True):
     """How one of a decision's candidates is chosen, or how several of them answer together."""
 
     type: str = "static"
@@ -117,8 +109,7 @@ class Algorithm:
     """What answers; None: one of the candidates, whatever the type."""
 
 
-@attrs.frozen
-class Decision:
+class Decision(msgspec.Struct, frozen=True):
     """A rule and the models that may answer when it matches."""
 
     name: str
@@ -131,12 +122,11 @@ class Decision:
     """In authored order, at most one of a kind."""
     calls: CallOverride | None = None
     """What it changes of its models' calls."""
-    fallback: FallbackPolicy = attrs.field(factory=FallbackPolicy)
+    fallback: FallbackPolicy = msgspec.field(default_factory=FallbackPolicy)
     """How its failed calls go on to its other models."""
 
 
-@attrs.frozen
-class Program:
+class Program(msgspec.Struct, frozen=True):
     """One recipe: a closed namespace of signals and decisions."""
 
     name: str

@@ -6,6 +6,7 @@ Source of every default, unless said otherwise: the reference's table of reliabi
 from enum import StrEnum
 
 import attrs
+import msgspec
 
 
 class RetryOn(StrEnum):
@@ -36,8 +37,7 @@ class RetryEvidence(StrEnum):
     """No byte of the request left us, or the backend refused the stream. Our addition."""
 
 
-@attrs.frozen
-class RetryPolicy:
+class RetryPolicy(msgspec.Struct, frozen=True):
     """When and how often an attempt is repeated."""
 
     count: int = 0
@@ -88,8 +88,7 @@ class CallPolicy:
         return listener_s if self.idle_s is None else self.idle_s or None
 
 
-@attrs.frozen
-class RetryOverride:
+class RetryOverride(msgspec.Struct, frozen=True):
     """What a layer changes of a retry policy; None or empty leaves a field as it is.
 
     At least one field is set: without any there is no override, and no policy begins.
@@ -132,8 +131,7 @@ class RetryOverride:
         return BACK_OFF_FACTOR * self.back_off_base_s
 
 
-@attrs.frozen
-class CallOverride:
+class CallOverride(msgspec.Struct, frozen=True):
     """What an entrypoint, a recipe, a decision or a step changes of a call's policy.
 
     A timeout of None leaves what is there, and 0 means no limit.
@@ -162,16 +160,14 @@ class CallOverride:
         )
 
 
-@attrs.frozen
-class RetryBudget:
+class RetryBudget(msgspec.Struct, frozen=True):
     """Bounds retries that run at once to a share of the calls that do."""
 
     percent: float = 20.0
     min_concurrency: int = 3
 
 
-@attrs.frozen
-class BreakerLimits:
+class BreakerLimits(msgspec.Struct, frozen=True):
     """Limits of one cluster; beyond them calls wait or are refused."""
 
     max_connections: int = 1024
@@ -185,8 +181,7 @@ class BreakerLimits:
     """Retries that run at once, unless there is a `RetryBudget`."""
 
 
-@attrs.frozen
-class OutlierDetection:
+class OutlierDetection(msgspec.Struct, frozen=True):
     """When an endpoint that answers badly leaves rotation, and for how long."""
 
     consecutive_5xx: int
@@ -199,8 +194,7 @@ class OutlierDetection:
     """Between two sweeps."""
 
 
-@attrs.frozen
-class HealthCheck:
+class HealthCheck(msgspec.Struct, frozen=True):
     """Asks every endpoint at times whether it is well."""
 
     path: str
@@ -232,8 +226,7 @@ class FallbackTrigger(StrEnum):
     CONTENT_REFUSAL = "content_refusal"
 
 
-@attrs.frozen
-class CandidateBreaker:
+class CandidateBreaker(msgspec.Struct, frozen=True):
     """When a backend that keeps failing is no candidate of a fallback."""
 
     consecutive_failures: int = 3
@@ -241,8 +234,7 @@ class CandidateBreaker:
     half_open_probes: int = 1
 
 
-@attrs.frozen
-class LastResort:
+class LastResort(msgspec.Struct, frozen=True):
     """A fixed answer behind the last candidate. Our addition."""
 
     status: int = 200
@@ -250,8 +242,7 @@ class LastResort:
     """Text of the assistant's message, in the client's protocol."""
 
 
-@attrs.frozen
-class FallbackPolicy:
+class FallbackPolicy(msgspec.Struct, frozen=True):
     """When and how far a failed call goes on to other models."""
 
     enabled: bool = False

@@ -1,12 +1,11 @@
 """Resource `route`: a published model name and the program it runs."""
 
-import attrs
+import msgspec
 
 from vsr.resources.reliability import CallOverride
 
 
-@attrs.frozen
-class Route:
+class Route(msgspec.Struct, frozen=True):
     """One virtual model name that clients may ask for."""
 
     model_name: str

@@ -1,6 +1,6 @@
 """A compiled configuration: every resource of one document, immutable."""
 
-import attrs
+import msgspec
 
 from vsr.resources.cluster import Cluster
 from vsr.resources.egress import Egress
@@ -11,8 +11,7 @@ from vsr.resources.route import Route
 from vsr.resources.tracing import Tracing
 
 
-@attrs.frozen
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """Process-wide settings that no other resource owns."""
 
     default_model: str | None = None
@@ -25,13 +24,12 @@ class Settings:
     """Request headers that may hold users' provider keys; they never travel on."""
     may_skip_processing: bool = False
     """Whether a client's header may take its request past the Router's work."""
-    looper: LooperSettings = attrs.field(factory=LooperSettings)
+    looper: LooperSettings = msgspec.field(default_factory=LooperSettings)
     egress: Egress | None = None
     """Which addresses services that are no models may be at; None: any."""
 
 
-@attrs.frozen
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """All resources of one document, in authored order.
 
     The first cluster serves the default route.

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-import attrs
+import msgspec
 
 
 class SpanExporter(StrEnum):
@@ -14,8 +14,7 @@ class SpanExporter(StrEnum):
     """One JSON line per span, for looking at."""
 
 
-@attrs.frozen
-class Tracing:
+class Tracing(msgspec.Struct, frozen=True):
     """Tracing that is switched on. It is read once, at the start: a change needs a restart."""
 
     exporter: SpanExporter

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-import attrs
 import msgspec
 
 from vsr.deadline import Deadline
@@ -50,8 +49,7 @@ class Admission(Protocol):
         ...
 
 
-@attrs.frozen
-class AdmitAll:
+class AdmitAll(msgspec.Struct, frozen=True):
     """The default admission: everything enters, nothing is counted."""
 
     def admit(self, request: Request) -> bool:
@@ -71,8 +69,7 @@ class Runtime(Protocol):
         ...
 
 
-@attrs.frozen
-class NoRuntime:
+class NoRuntime(msgspec.Struct, frozen=True):
     """The default runtime: knows nothing, so every learned ask is unknown."""
 
     async def evaluate(self, bundle: Mapping[str, bytes]) -> Mapping[str, bytes]:
@@ -309,8 +306,7 @@ class Fetch(Protocol):
         ...
 
 
-@attrs.frozen(eq=False)
-class GraphPorts:
+class GraphPorts(msgspec.Struct, frozen=True, eq=False):
     """The ways of graphs to the world."""
 
     caller: Caller

@@ -1,6 +1,6 @@
 """Calls of graph steps that need the whole answer: one call, its body collected up to a limit."""
 
-import attrs
+import msgspec
 import trio
 
 from vsr.deadline import Deadline
@@ -9,8 +9,7 @@ from vsr.routing.plan import Call
 from vsr.routing.ports import CallAnswer, Journal, Upstream, UpstreamResponse
 
 
-@attrs.frozen
-class UpstreamCaller:
+class UpstreamCaller(msgspec.Struct, frozen=True):
     """Implements `routing.ports.Caller` over the clusters of one configuration.
 
     Whatever ends a call (its answer, a failure, a limit, a cancellation), nothing of it is left:

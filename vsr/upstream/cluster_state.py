@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterable, Iterator
 
 import attrs
+import msgspec
 
 from vsr.resources.cluster import Cluster
 from vsr.resources.reliability import HealthCheck
@@ -81,4 +82,4 @@ def _health_states(check: HealthCheck, hosts: Iterable[Host]) -> Iterator[Health
         if path is None:
             yield HealthState(check, host)
         elif path:
-            yield HealthState(attrs.evolve(check, path=path), host)
+            yield HealthState(msgspec.structs.replace(check, path=path), host)

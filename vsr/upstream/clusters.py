@@ -5,7 +5,7 @@ import ssl
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-import attrs
+import msgspec
 import trio
 
 from vsr.errors import NoHealthyEndpoint
@@ -30,15 +30,14 @@ if TYPE_CHECKING:
     from vsr.upstream.h2_pool import AnyPool
 
 
-@attrs.frozen
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True):
     """What clusters need of the process."""
 
     network: Network
     rng: random.Random
     tls_context: TlsContexts
     """Makes the context of TLS settings; asked once for all pools that have the same."""
-    background: Background = attrs.field(factory=Background)
+    background: Background = msgspec.field(default_factory=Background)
     """Where shared connections work."""
 
 

@@ -4,7 +4,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from functools import partial
 
-import attrs
+import msgspec
 import trio
 
 from vsr.errors import EgressRefused, NoHealthyEndpoint, UpstreamConnectFailure
@@ -35,8 +35,7 @@ ALPN: Mapping[HttpVersion, Alpn] = {
 }
 
 
-@attrs.frozen
-class SecurityDomain:
+class SecurityDomain(msgspec.Struct, frozen=True):
     """What connections must have in common to be shared between endpoints."""
 
     tls: BackendTls | None
@@ -66,8 +65,7 @@ class SecurityDomain:
         )
 
 
-@attrs.frozen
-class DomainDialer:
+class DomainDialer(msgspec.Struct, frozen=True):
     """Implements `routing.ports.Dialer` for one domain."""
 
     domain: SecurityDomain

@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterable, Sequence
 
 import attrs
+import msgspec
 
 from vsr.errors import VsrError
 from vsr.resources.cluster import Cluster
@@ -15,8 +16,7 @@ from vsr.upstream.policy.host import Host
 from vsr.upstream.wire import Wire
 
 
-@attrs.frozen(eq=False)
-class Mix:
+class Mix(msgspec.Struct, frozen=True, eq=False):
     """The rules of a cluster whose endpoints differ; one whose endpoints are alike has none."""
 
     wires: tuple[Wire, ...]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-import attrs
+import msgspec
 import trio
 
 from vsr.errors import EgressRefused
@@ -11,8 +11,7 @@ from vsr.upstream.policy.host import Host
 from vsr.upstream.pool import PooledConnection
 
 
-@attrs.frozen
-class Uncounted:
+class Uncounted(msgspec.Struct, frozen=True):
     """Implements `upstream.response.AttemptOwner` for health checks and questions to services."""
 
     now: Callable[[], float] = trio.current_time

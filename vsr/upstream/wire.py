@@ -1,6 +1,6 @@
 """What a call looks like when it leaves for a cluster."""
 
-import attrs
+import msgspec
 
 from vsr.http.framing import HOP_BY_HOP
 from vsr.resources.cluster import Cluster
@@ -37,8 +37,7 @@ _ROUTE_KEY = b"x-selected-model"
 """The core sets it on every call that it routes."""
 
 
-@attrs.frozen
-class Wire:
+class Wire(msgspec.Struct, frozen=True):
     """The header and path rules of one cluster."""
 
     cluster: Cluster

@@ -2,7 +2,7 @@
 
 import json
 
-import attrs
+import msgspec
 import pytest
 import yaml
 from hypothesis import given
@@ -79,7 +79,7 @@ def test_default_fills_a_missing_output_limit(
     provider: str, host: str, sent: str, expected: str, default: object
 ) -> None:
     """Under the name that the provider takes, unless the client gave one under either name."""
-    site = attrs.evolve(SITE, dialect=dialect_of(provider, host), output_limit_tokens=64)
+    site = msgspec.structs.replace(SITE, dialect=dialect_of(provider, host), output_limit_tokens=64)
     plugin = RequestParamsPlugin(RequestParams(default_max_tokens=default), site)  # type: ignore[arg-type]  # mypy widens the parameters
 
     after = edited(plugin, f'{{"model":"m"{sent and ","}{sent}}}'.encode())
@@ -179,7 +179,7 @@ def test_params_come_out_as_in_the_reference() -> None:
             strip_unknown=configuration.get("strip_unknown", False),
         )
         dialect = dialect_of(profile["type"], profile["base_url"].split("/")[2])
-        plugin = RequestParamsPlugin(config, attrs.evolve(SITE, dialect=dialect))
+        plugin = RequestParamsPlugin(config, msgspec.structs.replace(SITE, dialect=dialect))
 
         after = edited(plugin, json.dumps(given_input["body"]).encode())
 

@@ -8,6 +8,7 @@ import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from vsr.resources.reliability import FallbackPolicy, LastResort, RetryEvidence
 from vsr.upstream.policy.fallback import Candidate, FailedCall, FallbackChain, Stop, StopReason
@@ -92,12 +93,12 @@ GATES = (
 
 def through(*gates: Shut, last_resort: LastResort | None = None) -> Candidate | Stop:
     """Return the answer when these gates are shut and all others open."""
-    call, policy = CALL, attrs.evolve(POLICY, last_resort=last_resort)
+    call, policy = CALL, replace(POLICY, last_resort=last_resort)
     candidates: tuple[str, ...] = MODELS
     breakers = FakeBreakers()
     for gate in gates:
-        call = attrs.evolve(call, **gate.call)
-        policy = attrs.evolve(policy, **gate.policy)
+        call = replace(call, **gate.call)
+        policy = replace(policy, **gate.policy)
         candidates = gate.candidates or candidates
         breakers.opened.update(gate.open_breakers)
     return chain(*candidates, policy=policy, breakers=breakers).next_candidate(call, now=NOW)
@@ -134,7 +135,7 @@ def test_evidence_forbids_only_what_is_not_proven(
     evidence: RetryEvidence, *, is_known_zero: bool
 ) -> None:
     """Under `known_zero` a call whose backend may have worked is not made again elsewhere."""
-    call = attrs.evolve(CALL, evidence=evidence, is_known_zero=is_known_zero)
+    call = replace(CALL, evidence=evidence, is_known_zero=is_known_zero)
 
     answer = asked(chain(), call)
 
@@ -144,7 +145,7 @@ def test_evidence_forbids_only_what_is_not_proven(
 
 def test_evidence_is_the_failed_call_s() -> None:
     """Each call of the chain is judged by the policy of the cluster it went to."""
-    proven = attrs.evolve(CALL, evidence=RetryEvidence.KNOWN_ZERO, is_known_zero=True)
+    proven = replace(CALL, evidence=RetryEvidence.KNOWN_ZERO, is_known_zero=True)
     subject = chain()
 
     answers = [asked(subject, call) for call in (proven, CALL)]
@@ -167,7 +168,7 @@ def test_total_timeout_counts_from_the_start(now: float, answer: str) -> None:
 )
 def test_request_s_deadline_ends_the_chain(deadline_at: float, answer: str) -> None:
     """Even when the policy would leave more time."""
-    assert asked(chain(), attrs.evolve(CALL, deadline_at=deadline_at)) == answer
+    assert asked(chain(), replace(CALL, deadline_at=deadline_at)) == answer
 
 
 @pytest.mark.parametrize(
@@ -181,16 +182,14 @@ def test_request_s_deadline_ends_the_chain(deadline_at: float, answer: str) -> N
 )
 def test_attempts_include_the_first_call(max_attempts: int, answers: list[str]) -> None:
     """`max_attempts` is the number of all calls, the primary's among them."""
-    subject = chain(policy=attrs.evolve(POLICY, max_attempts=max_attempts))
+    subject = chain(policy=replace(POLICY, max_attempts=max_attempts))
 
     assert [asked(subject) for _ in range(3)] == answers
 
 
 def test_candidates_are_called_in_their_order() -> None:
     """The primary is left out wherever it stands, and a model named twice is called once."""
-    subject = chain(
-        "third", "primary", "second", "third", policy=attrs.evolve(POLICY, max_attempts=9)
-    )
+    subject = chain("third", "primary", "second", "third", policy=replace(POLICY, max_attempts=9))
 
     answers = [asked(subject) for _ in range(3)]
 
@@ -257,7 +256,7 @@ def test_breaker_that_closes_lets_its_backend_back_in() -> None:
 
 def test_skipped_candidate_is_no_attempt() -> None:
     """One that cannot be prepared costs no attempt and is not offered again."""
-    subject = chain(policy=attrs.evolve(POLICY, max_attempts=2))
+    subject = chain(policy=replace(POLICY, max_attempts=2))
     assert asked(subject) == "second"
 
     subject.skip("second")
@@ -308,7 +307,7 @@ def test_first_call_cannot_be_skipped() -> None:
 
 def test_path_names_the_called_models_in_order() -> None:
     """The primary first, a skipped candidate not at all; a stop adds nothing."""
-    subject = chain(policy=attrs.evolve(POLICY, max_attempts=3))
+    subject = chain(policy=replace(POLICY, max_attempts=3))
     assert (subject.path(), subject.attempts) == (("primary",), 1)
     assert asked(subject) == "second"
     subject.skip("second")
@@ -335,7 +334,7 @@ def test_try_is_bounded_by_what_is_left(rest_s: float, per_try_s: float) -> None
 
 def test_floor_does_not_lengthen_the_attempt_s_own_bound() -> None:
     """The millisecond is for the rest of the total timeout, not for what somebody asked for."""
-    policy = attrs.evolve(POLICY, per_attempt_timeout_s=0.0005)
+    policy = replace(POLICY, per_attempt_timeout_s=0.0005)
 
     answer = chain(policy=policy).next_candidate(CALL, now=NOW)
 
@@ -376,7 +375,7 @@ def test_chain_keeps_its_bounds(
 ) -> None:
     """At most `max_attempts` calls, no model twice or behind an open breaker, none too late."""
     breakers = FakeBreakers()
-    policy = attrs.evolve(POLICY, max_attempts=max_attempts, total_timeout_s=total_s)
+    policy = replace(POLICY, max_attempts=max_attempts, total_timeout_s=total_s)
     subject = FallbackChain(policy, "p", candidates, STARTED_AT, breakers.may_try)
     given_out, now = ["p"], STARTED_AT
 

@@ -1,6 +1,6 @@
 """Classes of failures that send a call on to another model."""
 
-import attrs
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -247,7 +247,7 @@ def test_disabled_policy_is_not_judged_here() -> None:
     """The class says what happened; whether the policy is on is a gate of its own."""
     on = policy(listed=(503,))
 
-    off = attrs.evolve(on, enabled=False)
+    off = msgspec.structs.replace(on, enabled=False)
 
     assert classify(off, answered(503)) == classify(on, answered(503))
 

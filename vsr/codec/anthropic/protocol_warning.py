@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from urllib.parse import quote
 
-import attrs
+import msgspec
 
 MAX_HEADER_BYTES = 4096
 
@@ -57,8 +57,7 @@ class Reason(StrEnum):
     WARNINGS_TRUNCATED = "warnings_truncated"
 
 
-@attrs.frozen
-class ProtocolWarning:
+class ProtocolWarning(msgspec.Struct, frozen=True):
     """One thing that the other protocol has no place for."""
 
     severity: Severity

@@ -6,7 +6,6 @@ Source: the reference's rules "Anthropic request and chat request", and its pari
 
 from collections.abc import Mapping, Sequence
 
-import attrs
 import msgspec
 
 from vsr.codec.anthropic.chat_turns import AnthropicTurns
@@ -38,8 +37,7 @@ _ASKS_NOTHING = frozenset({b"null", b"false", b"0", b"0.0"})
 _ONE = msgspec.Raw(b"1")
 
 
-@attrs.frozen
-class AnthropicTranslation:
+class AnthropicTranslation(msgspec.Struct, frozen=True):
     """A chat request as an Anthropic one."""
 
     body: bytes

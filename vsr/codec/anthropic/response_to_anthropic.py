@@ -6,7 +6,6 @@ Source: the reference's rules "Buffered responses", and its parity record
 
 from collections.abc import Mapping
 
-import attrs
 import msgspec
 
 from vsr.codec.anthropic.chat_parts import argument_object, text_block, text_literals
@@ -35,8 +34,7 @@ _STOP_REASONS = {
 _CHOICE = "choices[0].message"
 
 
-@attrs.frozen
-class MessageTranslation:
+class MessageTranslation(msgspec.Struct, frozen=True):
     """A chat completion as an Anthropic message."""
 
     body: bytes

@@ -3,14 +3,12 @@
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 
-import attrs
 import msgspec
 
 from vsr.codec.anthropic.protocol_warning import ProtocolWarning
 
 
-@attrs.frozen
-class Origin:
+class Origin(msgspec.Struct, frozen=True):
     """One part of the Anthropic request and what became of it."""
 
     chat: Sequence[msgspec.Raw]
@@ -18,8 +16,7 @@ class Origin:
     anthropic: msgspec.Raw
 
 
-@attrs.frozen
-class SideRecord:
+class SideRecord(msgspec.Struct, frozen=True):
     """The parts of an Anthropic request, each beside its translation.
 
     Chat parts that nobody changed go back to the originals they were made of, byte for byte, so
@@ -41,8 +38,7 @@ NO_RECORD = SideRecord(None, (), (), None, {}, frozenset())
 """Of a chat request that a client wrote."""
 
 
-@attrs.frozen
-class ChatTranslation:
+class ChatTranslation(msgspec.Struct, frozen=True):
     """An Anthropic request as a chat request."""
 
     body: bytes

@@ -1,6 +1,5 @@
 """Failures that end a translated stream, as the event that a client's library raises."""
 
-import attrs
 import msgspec
 
 from vsr.codec.anthropic.error import anthropic_backend_error, render_anthropic_error
@@ -13,8 +12,7 @@ _STATUSES = range(400, 600)
 _STATUS_DIGITS = 3
 
 
-@attrs.frozen
-class StreamFailure:
+class StreamFailure(msgspec.Struct, frozen=True):
     """Why a backend's stream cannot be translated on."""
 
     message: str

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-import attrs
+import msgspec
 
 from vsr.config.backend import backend_name
 from vsr.config.compile.backend_tls import backend_tls
@@ -57,8 +57,7 @@ def quality_scores(document: Document) -> Mapping[str, float]:
     }
 
 
-@attrs.frozen
-class _Shared:
+class _Shared(msgspec.Struct, frozen=True):
     """What all clusters are compiled with."""
 
     chain: CredentialChain

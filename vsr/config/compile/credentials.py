@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-import attrs
+import msgspec
 
 from vsr.config.backend import Backend
 from vsr.config.document.root import Document
@@ -15,8 +15,7 @@ _OF_NO_PROVIDER = "vllm"
 """What a backend is that names no provider."""
 
 
-@attrs.frozen
-class CredentialChain:
+class CredentialChain(msgspec.Struct, frozen=True):
     """`global.services.authz`, normalised; the first key that is found wins."""
 
     injections: tuple[Mapping[str, str], ...]

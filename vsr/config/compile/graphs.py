@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-import attrs
+import msgspec
 
 from vsr.config.document.algorithms import Algorithm, AlgorithmBudget
 from vsr.config.document.graphs import Graph, GraphLimits
@@ -17,15 +17,14 @@ from vsr.resources import graph as resources
 from vsr.resources.graph import CallBudget, GraphSource, OnExhausted, ParamSpec, Written
 
 
-@attrs.frozen
-class CompiledGraphs:
+class CompiledGraphs(msgspec.Struct, frozen=True):
     """What the compilation of recipes must know beyond the document's classes."""
 
-    sources: Mapping[Path, tuple[GraphSource, ...]] = attrs.field(factory=dict)
+    sources: Mapping[Path, tuple[GraphSource, ...]] = msgspec.field(default_factory=dict)
     """By the path of a recipe's routing."""
-    params: Mapping[Path, Mapping[str, object]] = attrs.field(factory=dict)
+    params: Mapping[Path, Mapping[str, object]] = msgspec.field(default_factory=dict)
     """By the path of a decision: what it gives its graph."""
-    written: Mapping[Path, Written] = attrs.field(factory=dict)
+    written: Mapping[Path, Written] = msgspec.field(default_factory=dict)
     """By the path of a decision: where its algorithm stands."""
 
 
@@ -115,7 +114,7 @@ def _given(
 def _with_default(spec: ParamSpec, path: Path, report: Report) -> ParamSpec:
     if spec.default is None:
         return spec
-    return attrs.evolve(spec, default=_typed(spec, path, report))
+    return msgspec.structs.replace(spec, default=_typed(spec, path, report))
 
 
 def _typed(spec: ParamSpec | None, path: Path, report: Report) -> object:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-import attrs
+import msgspec
 
 from vsr.config.address import Address, parse_address
 from vsr.config.backend import Backend, resolve_backend, wire_protocols
@@ -17,8 +17,7 @@ _PUBLIC_HOSTS = frozenset(
 )
 
 
-@attrs.frozen
-class CompiledBackend:
+class CompiledBackend(msgspec.Struct, frozen=True):
     """One backend: where it is and how it is called."""
 
     address: Address

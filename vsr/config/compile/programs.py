@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import attrs
+import msgspec
 
 from vsr.config.compile.fallback import fallback_policy
 from vsr.config.compile.graphs import CompiledGraphs, call_budget
@@ -61,8 +62,7 @@ def compile_programs(document: Document, graphs: CompiledGraphs) -> tuple[Progra
     )
 
 
-@attrs.frozen
-class _Shared:
+class _Shared(msgspec.Struct, frozen=True):
     """What all recipes are compiled with."""
 
     strategy: Strategy
@@ -114,8 +114,7 @@ def _context(rule: ContextRule) -> ContextSignal:
     )
 
 
-@attrs.frozen
-class _Given:
+class _Given(msgspec.Struct, frozen=True):
     """What a decision gives its graph, and where it says so."""
 
     params: Mapping[str, object]

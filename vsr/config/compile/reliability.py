@@ -1,6 +1,6 @@
 """Reliability: what a model's block and the blocks of the layers above it mean, in resources."""
 
-import attrs
+import msgspec
 
 from vsr.config.document.decisions import DecisionReliability
 from vsr.config.document.providers import Reliability
@@ -105,7 +105,7 @@ def outlier_detection(reliability: Reliability, *, endpoints: int) -> OutlierDet
         base_ejection_s=base_s,
         max_ejection_percent=reliability.max_ejection_percent or _DEFAULT_EJECTION_PERCENT,
     )
-    return attrs.evolve(detection, max_ejection_s=max(detection.max_ejection_s, base_s))
+    return msgspec.structs.replace(detection, max_ejection_s=max(detection.max_ejection_s, base_s))
 
 
 def health_check(reliability: Reliability) -> HealthCheck | None:

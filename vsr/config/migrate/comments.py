@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Iterator
 
 import attrs
+import msgspec
 from ruamel.yaml.comments import CommentedMap
 
 from vsr.config.migrate.remarks import Remark, remarks
@@ -17,8 +18,7 @@ _END: Owner = (0, TAIL)
 """Owns what stands behind the last key."""
 
 
-@attrs.frozen
-class _Line:
+class _Line(msgspec.Struct, frozen=True):
     """A comment with a line to itself, or a blank line."""
 
     text: str

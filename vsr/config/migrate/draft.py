@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import attrs
+import msgspec
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from vsr.config.migrate.comments import Comments
@@ -12,8 +13,7 @@ from vsr.config.position import Path, dotted
 from vsr.config.report import Report
 
 
-@attrs.frozen
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """A mapping of the document, and its path."""
 
     node: CommentedMap

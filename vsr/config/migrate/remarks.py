@@ -3,15 +3,14 @@
 import bisect
 from collections.abc import Iterator
 
-import attrs
+import msgspec
 import yaml
 
 _OPENING = (yaml.FlowMappingStartToken, yaml.FlowSequenceStartToken)
 _CLOSING = (yaml.FlowMappingEndToken, yaml.FlowSequenceEndToken)
 
 
-@attrs.frozen
-class Remark:
+class Remark(msgspec.Struct, frozen=True):
     """A comment, or a blank line."""
 
     text: str

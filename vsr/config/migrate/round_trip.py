@@ -4,7 +4,7 @@ import io
 from collections import Counter
 from collections.abc import Iterator
 
-import attrs
+import msgspec
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import Comment, CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
@@ -55,8 +55,7 @@ def parse(text: str) -> CommentedMap:
     return root
 
 
-@attrs.frozen
-class Indents:
+class Indents(msgspec.Struct, frozen=True):
     """How far values stand to the right of their key."""
 
     mapping: int

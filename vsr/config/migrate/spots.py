@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-import attrs
+import msgspec
 import yaml
 from ruamel.yaml.comments import CommentedMap
 
@@ -17,8 +17,7 @@ TAIL = -2
 """With the `id` of a mapping or list: what stands behind its last key or item."""
 
 
-@attrs.frozen
-class Spot:
+class Spot(msgspec.Struct, frozen=True):
     """Where a key, an item or a tail stands in dumped text; lines and columns are 0-based."""
 
     owner: Owner
@@ -30,8 +29,7 @@ class Spot:
     """Whether a block scalar ends on the line above `first`."""
 
 
-@attrs.frozen
-class _Open:
+class _Open(msgspec.Struct, frozen=True):
     """A value to visit: its data, and how it was composed from the text."""
 
     owner: Owner

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-import attrs
+import msgspec
 
 from vsr.config.document.graphs import Graph
 from vsr.config.document.model_catalog import KnowledgeBaseConfig, ModelCatalog
@@ -40,8 +40,7 @@ COLLECTIONS: Mapping[str, str] = {
 """Collection of `routing.signals` by the type of its leaves."""
 
 
-@attrs.frozen
-class Declared:
+class Declared(msgspec.Struct, frozen=True):
     """The names of one recipe; a closed namespace."""
 
     path: Path

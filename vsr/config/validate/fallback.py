@@ -1,6 +1,6 @@
 """Checks of fallback policies, of what decisions change of them, and of what comes out."""
 
-import attrs
+import msgspec
 
 from vsr.config.compile.fallback import Layer, period_s
 from vsr.config.document.fallback import CircuitBreakerConfig, FallbackPolicy, LastResort
@@ -19,8 +19,7 @@ _KEPT_BY_NOTHING = ("max_attempts", *_PERIODS, "retryable_status_codes", "trigge
 """Keys whose 0 or empty list leaves the outer value, as if they were not there."""
 
 
-@attrs.frozen
-class _Limit:
+class _Limit(msgspec.Struct, frozen=True):
     """A timeout as the layers so far give it."""
 
     seconds: float
@@ -28,8 +27,7 @@ class _Limit:
     origin: str = "by default"
 
 
-@attrs.frozen
-class _Merged:
+class _Merged(msgspec.Struct, frozen=True):
     """What the layers so far say, as far as it matters to the next one."""
 
     is_enabled: bool = _DEFAULTS.enabled

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-import attrs
+import msgspec
 
 from vsr.config.checks import check_names, suggestion
 from vsr.config.document.model_cards import ModelCard
@@ -16,14 +16,13 @@ MODELS: Path = ("providers", "models")
 CARDS: Path = ("routing", "modelCards")
 
 
-@attrs.frozen
-class Models:
+class Models(msgspec.Struct, frozen=True):
     """What references to models may name."""
 
     aliases: Mapping[str, ProviderModel]
     cards: Mapping[str, ModelCard]
     loras: frozenset[str]
-    loopers: Mapping[str, str] = attrs.field(factory=dict)
+    loopers: Mapping[str, str] = msgspec.field(default_factory=dict)
     """By the model name that runs only an algorithm's decisions, the algorithm."""
 
     def referable(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-import attrs
+import msgspec
 
 from vsr.config.checks import suggestion
 from vsr.config.compile.reliability import DEFAULT_BACK_OFF, has_retry_policy, retry_tokens
@@ -60,8 +60,7 @@ def _blocks(document: Document) -> Iterator[tuple[Path, DecisionReliability]]:
             yield (*path, "reliability"), block
 
 
-@attrs.frozen
-class _Codes:
+class _Codes(msgspec.Struct, frozen=True):
     """What some blocks together say of retriable statuses; one half may be in another block."""
 
     are_listed: bool

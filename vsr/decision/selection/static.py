@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 
-import attrs
+import msgspec
 
 from vsr.decision.selection.selection import Selected, Selection
 from vsr.registry import Extension
 from vsr.resources.program import ModelRef
 
 
-@attrs.frozen
-class Static:
+class Static(msgspec.Struct, frozen=True):
     """Picks the first candidate that names a model; weights don't count."""
 
     def __call__(self, candidates: Sequence[ModelRef]) -> Selected | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-import attrs
+import msgspec
 import re2
 
 from vsr.codec.chat import ChatRequest
@@ -20,8 +20,7 @@ _WORD = re2.compile(r"[\pL\p{Nd}_]")
 _HAN = re2.compile(r"\p{Han}")
 
 
-@attrs.frozen
-class _Test:
+class _Test(msgspec.Struct, frozen=True):
     """Asks a rule's ids about the ids found: `ask(found) is wanted` means that the rule matches."""
 
     match: SignalMatch

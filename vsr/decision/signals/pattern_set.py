@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-import attrs
+import msgspec
 import re2
 
 _MEMORY_BYTES = 8 << 20
@@ -13,8 +13,7 @@ class PatternError(ValueError):
     """RE2 does not accept a pattern."""
 
 
-@attrs.frozen
-class Pattern:
+class Pattern(msgspec.Struct, frozen=True):
     """An RE2 expression and what a hit of it is reported as; several may report the same."""
 
     expression: str

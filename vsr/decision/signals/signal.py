@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-import attrs
+import msgspec
 
 from vsr.codec.chat import ChatRequest
 
 
-@attrs.frozen
-class SignalMatch:
+class SignalMatch(msgspec.Struct, frozen=True):
     """A rule that matched."""
 
     name: str

@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping
 from enum import Enum
 
-import attrs
+import msgspec
 
 from vsr.dryrun.record import Record, critical_path
-from vsr.dryrun.statistics import PERCENTILES, Statistics
+from vsr.dryrun.statistics import PERCENTILES, Spread, Statistics
 
 _DIGITS = 6
 """Of seconds: what tells equally fast calls apart is not shown."""
@@ -23,10 +23,8 @@ def render_json(record: Record) -> str:
         }
         for link in critical_path(record)
     ]
-    members = attrs.asdict(record)
-    members["assumed"] = dict(record.assumed)
-    members["answer"]["headers"] = [list(line) for line in record.answer.headers]
-    members |= {
+    members = msgspec.structs.asdict(record) | {
+        "assumed": dict(record.assumed),
         "latency_s": record.latency_s,
         "remaining_s": record.remaining_s,
         "has_succeeded": record.has_succeeded,
@@ -37,11 +35,13 @@ def render_json(record: Record) -> str:
 
 def statistics_json(statistics: Statistics) -> str:
     """Return the statistics."""
-    members = attrs.asdict(statistics)
-    for spread in members.values():
-        if isinstance(spread, dict) and "percentiles" in spread:
+    members = msgspec.structs.asdict(statistics)
+    for name, value in members.items():
+        if isinstance(value, Spread):
+            spread = msgspec.structs.asdict(value)
             values = spread.pop("percentiles")
             spread |= {f"p{at}": value for at, value in zip(PERCENTILES, values, strict=True)}
+            members[name] = spread
     members["failure_rate"] = statistics.failures / statistics.runs
     members["outcomes"] = dict(statistics.outcomes)
     members["models"] = {
@@ -64,6 +64,6 @@ def _plain(value: object) -> object:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    if attrs.has(type(value)):
-        return _plain(attrs.asdict(value))  # type: ignore[arg-type]  # looked at just now
+    if isinstance(value, msgspec.Struct):
+        return _plain(msgspec.structs.asdict(value))
     return value

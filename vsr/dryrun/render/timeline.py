@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-import attrs
+import msgspec
 
 from vsr.dryrun.record import CallRecord, Record, StepRecord, in_tree_order
 from vsr.dryrun.render.words import end_word, seconds
@@ -70,8 +70,7 @@ def _short(text: str, columns: int) -> str:
     return text if len(text) <= columns else f"{text[: columns - 1]}~"
 
 
-@attrs.frozen
-class _Scale:
+class _Scale(msgspec.Struct, frozen=True):
     """From seconds to columns."""
 
     total: float

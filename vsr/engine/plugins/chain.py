@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-import attrs
+import msgspec
 
 from vsr.codec.edits import BodyEdit, Changes, Draft
 from vsr.codec.envelope import Envelope
@@ -22,8 +22,7 @@ from vsr.routing.effect import HeaderEdit
 _STREAM, _STREAM_OPTIONS = "stream", "stream_options"
 
 
-@attrs.frozen
-class PluginChain:
+class PluginChain(msgspec.Struct, frozen=True):
     """The plugins of a decision, in the order in which they run; pure."""
 
     answer: Answer | None = None

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum, StrEnum
 from typing import ClassVar, Protocol
 
-import attrs
+import msgspec
 
 from vsr.codec.dialects import Dialect
 from vsr.codec.edits import BodyEdit, Draft
@@ -48,22 +48,20 @@ Answer = Callable[[Draft, int], ImmediateResponse]
 """From a request and the Unix seconds to the answer that goes out instead of a call."""
 
 
-@attrs.frozen
-class Site:
+class Site(msgspec.Struct, frozen=True):
     """Where a plugin is compiled for."""
 
     recipe: str
     decision: str
     keystone: Callable[[bytes], tuple[HeaderEdit, ...]]
     """From a response path to the headers that say which schema and configuration answered."""
-    dialect: Dialect = attrs.field(factory=Dialect)
+    dialect: Dialect = msgspec.field(default_factory=Dialect)
     """What the model's backend speaks."""
     output_limit_tokens: int | None = None
     """The most the model can write, if known."""
 
 
-@attrs.frozen
-class Contribution:
+class Contribution(msgspec.Struct, frozen=True):
     """What a plugin does to a request; pure, and shared by all requests."""
 
     answer: Answer | None = None

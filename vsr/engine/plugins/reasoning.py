@@ -1,6 +1,6 @@
 """Reasoning of one reference to a model: what the resources say, compiled."""
 
-import attrs
+import msgspec
 
 from vsr.codec.dialects import Dialect, dialect_of
 from vsr.codec.edits import BodyEdit
@@ -9,8 +9,7 @@ from vsr.resources.cluster import Cluster
 from vsr.resources.program import ModelRef
 
 
-@attrs.frozen
-class Reasoning:
+class Reasoning(msgspec.Struct, frozen=True):
     """What a decision does to the reasoning of one of its models."""
 
     mode: str

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from enum import Enum
 from itertools import takewhile, zip_longest
 
-import attrs
+import msgspec
 
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 
@@ -32,8 +32,7 @@ class BodyRule(Enum):
     """Equal character by character."""
 
 
-@attrs.frozen
-class Difference:
+class Difference(msgspec.Struct, frozen=True):
     """One place at which two results differ."""
 
     path: str

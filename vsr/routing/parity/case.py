@@ -1,6 +1,5 @@
 """One client request of a parity corpus, with the answer its backend gives."""
 
-import attrs
 import msgspec
 import yaml
 
@@ -36,8 +35,7 @@ Source: the reference's corpus, request as the core sees it.
 _NO_BODY = frozenset({204, 304})
 
 
-@attrs.frozen
-class Canned:
+class Canned(msgspec.Struct, frozen=True):
     """The response of a fake backend; each chunk arrives as one read."""
 
     status: int
@@ -60,8 +58,7 @@ class Canned:
         return Headers(lines)
 
 
-@attrs.frozen
-class Case:
+class Case(msgspec.Struct, frozen=True):
     """One request, and what its backend answers; None means that no call is expected."""
 
     name: str

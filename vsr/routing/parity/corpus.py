@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import attrs
 import msgspec
 import yaml
 
@@ -19,8 +18,7 @@ _WIDE = 1_000_000
 """Line width of a YAML text in which no body is folded."""
 
 
-@attrs.frozen
-class Judge:
+class Judge(msgspec.Struct, frozen=True):
     """What a record must equal."""
 
     expected: CaseResult
@@ -46,8 +44,7 @@ class Judge:
         return min(found, key=len)
 
 
-@attrs.frozen
-class Corpus:
+class Corpus(msgspec.Struct, frozen=True):
     """Cases by name, and what each must come to, under the same names."""
 
     cases: Mapping[str, Case]

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-import attrs
 import msgspec
 
 from vsr.routing.parity.body_diff import (
@@ -32,8 +31,7 @@ def differences(
     return list(_Comparison(rule).compare("", "", first, second))
 
 
-@attrs.frozen
-class _Comparison:
+class _Comparison(msgspec.Struct, frozen=True):
     rule: BodyRule
 
     def compare(self, path: str, name: str, wanted: Member, got: Member) -> Iterator[Difference]:

@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 import attrs
+import msgspec
 
 from vsr.headers import HeaderLine
 from vsr.routing.effect import Effect
@@ -18,8 +19,7 @@ class Phase(StrEnum):
     RESPONSE_BODY = "response_body"
 
 
-@attrs.frozen
-class PhaseCall:
+class PhaseCall(msgspec.Struct, frozen=True):
     """One call of a phase: what it wanted, and the body bytes it was shown."""
 
     phase: Phase
@@ -27,16 +27,14 @@ class PhaseCall:
     given: bytes = b""
 
 
-@attrs.frozen
-class UpstreamMessage:
+class UpstreamMessage(msgspec.Struct, frozen=True):
     """The request as it leaves for the backend, pseudo-headers in front."""
 
     lines: list[HeaderLine]
     body: bytes
 
 
-@attrs.frozen
-class ClientResponse:
+class ClientResponse(msgspec.Struct, frozen=True):
     """The response as it leaves for the client; `chunks` has one entry per delivery."""
 
     status: int

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 import attrs
+import msgspec
 
 from vsr.resources.reliability import FallbackPolicy, LastResort, RetryEvidence
 from vsr.upstream.policy.fallback_class import FailureClass
@@ -45,8 +46,7 @@ _RUN_OUT = frozenset(
 """The ends at which another model was wanted and allowed, but there is none."""
 
 
-@attrs.frozen(kw_only=True)
-class FailedCall:
+class FailedCall(msgspec.Struct, frozen=True, kw_only=True):
     """A failed call and how its request stands; nothing has a default, lest a gate be forgotten."""
 
     failure: FailureClass
@@ -66,8 +66,7 @@ class FailedCall:
     """The request's own deadline, monotonic seconds; infinity means none."""
 
 
-@attrs.frozen
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """The model to call next."""
 
     model: str
@@ -75,8 +74,7 @@ class Candidate:
     """Upper bound of each of its attempts; a shorter one that is set for the call stays."""
 
 
-@attrs.frozen
-class Stop:
+class Stop(msgspec.Struct, frozen=True):
     """No further model is called: the last resort is the answer, else the first call's failure."""
 
     reason: StopReason

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from http import HTTPStatus
 
-import attrs
+import msgspec
 
 from vsr.resources.reliability import FallbackPolicy, FallbackTrigger
 from vsr.upstream.policy.outcome import AttemptOutcome, FailureKind
@@ -42,8 +42,7 @@ _TRIGGERED = {
 }
 
 
-@attrs.frozen
-class FailureClass:
+class FailureClass(msgspec.Struct, frozen=True):
     """How a policy sees the end of a call."""
 
     name: FailureName

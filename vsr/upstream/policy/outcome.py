@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-import attrs
+import msgspec
 
 from vsr.routing.outcome import TransportFact
 
@@ -30,8 +30,7 @@ class TimeoutStage(StrEnum):
     IDLE = "idle"
 
 
-@attrs.frozen
-class AttemptOutcome:
+class AttemptOutcome(msgspec.Struct, frozen=True):
     """The end of one attempt: a response head, or a failure."""
 
     status: int | None = None

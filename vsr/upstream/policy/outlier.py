@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import assert_never
 
 import attrs
+import msgspec
 
 from vsr.resources.reliability import OutlierDetection
 from vsr.upstream.policy.host import Host
@@ -27,8 +28,7 @@ class EjectionReason(StrEnum):
     SUCCESS_RATE = "success_rate"
 
 
-@attrs.frozen
-class Ejection:
+class Ejection(msgspec.Struct, frozen=True):
     """One ejection that happened."""
 
     host: Host
