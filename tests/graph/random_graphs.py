@@ -63,7 +63,7 @@ class GraphMaker:
         return [*steps, {"type": "respond", "from": "done"}]
 
     def _exhausted(self) -> OnExhausted:
-        return self.random.choice([OnExhausted.SKIP, OnExhausted.SKIP, OnExhausted.FAIL])
+        return self.random.choice(list(OnExhausted))
 
     def _maybe(self, value: T) -> T | None:
         return value if self.random.random() < 0.3 else None

@@ -23,7 +23,7 @@ def show(value: object) -> dict[str, object]:
         ([{}], "0.type: is no node type: None, known:"),
         (["call"], "0: is no step, write a mapping with a type"),
         ([ONE | {"modl": "a"}], "0.modl: is an unknown key, did you mean 'model'?"),
-        ([ONE | {"zzz": "a"}], "0.zzz: is an unknown key, known: account, allow, edits"),
+        ([ONE | {"zzz": "a"}], "0.zzz: is an unknown key, known: account, allow, answers, edits"),
         ([{"type": "call"}], "0.model: is missing, add it"),
         ([ONE | {"model": 7}], "0.model: is 7, and here stands text or ModelRef"),
         ([ONE | {"id": "a b"}], "0.id: is 'a b', use letters, digits and _"),
@@ -169,7 +169,7 @@ def test_limits_are_the_narrower_ones_of_graph_and_decision() -> None:
 
     assert graph is not None
     assert graph.limits == Limits(5, 900, 300, 400, 1)
-    assert (graph.timeout_s, graph.ends_on_refusal, graph.is_strict) == (7, True, True)
+    assert (graph.timeout_s, graph.on_exhausted, graph.is_strict) == (7, OnExhausted.FAIL, True)
 
 
 def test_graph_without_limits_asks_for_no_bounds() -> None:

@@ -22,6 +22,7 @@ from vsr.graph.executor import execute
 from vsr.graph.ledger import LedgerEntry
 from vsr.graph.run import GraphRun
 from vsr.graph.value import BranchOutcome
+from vsr.resources.graph import OnExhausted
 from vsr.routing.budget import Price, Reservation, Spend
 from vsr.routing.outcome import Cause, Terminal, Usage
 from vsr.routing.plan import Call
@@ -166,7 +167,7 @@ async def play(graph: CompiledGraph, case: Case) -> Trace:
     """Run `graph` once and return what its ledger has."""
     limits = random_limits(seeded(case.seed))
     budget = CheckedBudget(UNLIMITED if limits == Limits() else limits)
-    budget.ends_on_refusal = graph.ends_on_refusal
+    budget.ends_on_refusal = graph.on_exhausted is OnExhausted.FAIL
     caller = CheckedCaller(partial(random_said, case.seed), budget=budget)
     run = make_run(caller, budget=budget, timeout_s=case.timeout_s, hops=FakeHops(Price(1.0, 2.0)))
     caller.latest, run.tasks = run.deadline.at, caller.tasks

@@ -167,7 +167,9 @@ def _debug_edits(told: _Told) -> list[HeaderEdit]:
         b"total-tokens": usage.total_tokens,
         b"calls": 0 if decided.is_looper else len(told.run.ledger.entries),
     }
+    exhausted = [(b"exhausted", b"budget")] if answer.is_exhausted else []
     lines = [
+        *exhausted,
         (b"model", answer.model.encode()),
         (b"models-used", ",".join(answer.models_used).encode()),
         (b"iterations", b"%d" % answer.iterations),

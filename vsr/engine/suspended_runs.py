@@ -15,6 +15,7 @@ import trio
 from vsr.codec.chat_body import ChatBody, read_body
 from vsr.engine.extensions import StateKeeper
 from vsr.errors import InvalidRequest, RoutingFailed, VsrError
+from vsr.graph.account import Account
 from vsr.graph.block import Answer, Suspension
 from vsr.graph.compiled import CompiledGraph
 from vsr.graph.executor import execute
@@ -124,8 +125,16 @@ def _restore(run: GraphRun, kept: SuspendedRun, request: ChatBody, keeper: State
     rounds = (*call.tool_rounds, call.pending)
     resumed = ResumedCall(call.path, kept.state_id, call.seq, messages, rounds)
     run.waiting = Waiting(decode_record(kept.finished), keeper.draw, resumed)
-    run.counts = kept.account.copy()
+    run.counts = _going_on(kept.account)
     run.inputs = Inputs(_first_request(kept, request), kept.seed, is_resumed=True)
+
+
+def _going_on(account: Account) -> Account:
+    """Return what was counted, for a run whose calls are numbered from 1 again."""
+    best = account.best
+    if best is not None:
+        best = msgspec.structs.replace(best, ordinal=0)
+    return msgspec.structs.replace(account.copy(), best=best)
 
 
 def _first_request(kept: SuspendedRun, request: ChatBody) -> ChatBody:

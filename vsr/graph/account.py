@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from vsr.codec.chat_reply import ReplyUsage
+from vsr.codec.chat_reply import Reply, ReplyUsage
 
 Counted = Literal[
     "usage", "models_used", "distinct_models", "iterations", "attempted_models", "attempts"
@@ -16,6 +16,16 @@ Counted = Literal[
 """
 
 
+class BestReply(msgspec.Struct, frozen=True):
+    """The reply that a run answers with where its budget ends it before its last step."""
+
+    reply: Reply
+    ordinal: int
+    """Of its call in the ledger; 0: of a run before this one."""
+    path: str
+    """Of the step that made the call."""
+
+
 class Account(msgspec.Struct):
     """Sums over the calls of one run; see `Counted`."""
 
@@ -24,10 +34,16 @@ class Account(msgspec.Struct):
     iterations: int = 0
     unknown: int = 0
     """Successful calls whose backend did not say what they used."""
+    best: BestReply | None = None
 
     def copy(self) -> "Account":
         """Return what is counted so far."""
-        return Account(self.usage, list(self.models_used), self.iterations, self.unknown)
+        return msgspec.structs.replace(self, models_used=list(self.models_used))
+
+    def keep_best(self, reply: BestReply) -> None:
+        """Keep a usable reply if its call began behind that of the one that is kept."""
+        if self.best is None or reply.ordinal > self.best.ordinal:
+            self.best = reply
 
     def begin(self, model: str, counted: Sequence[Counted]) -> None:
         """Count a call that begins."""

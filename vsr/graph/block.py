@@ -43,6 +43,8 @@ class Answer(msgspec.Struct, frozen=True):
     models_used: tuple[str, ...] = ()
     iterations: int = 0
     usage: ReplyUsage = ReplyUsage()
+    is_exhausted: bool = False
+    """Whether the budget ended the graph before its last step."""
 
 
 class Broken(msgspec.Struct, frozen=True):

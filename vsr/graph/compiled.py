@@ -8,7 +8,7 @@ from vsr.graph.block import Block
 from vsr.graph.budget import UNLIMITED, Limits
 from vsr.graph.params import Facts
 from vsr.graph.run import PlainTail
-from vsr.resources.graph import ParamSpec
+from vsr.resources.graph import OnExhausted, ParamSpec
 
 
 @attrs.frozen
@@ -23,8 +23,7 @@ class CompiledGraph:
     """Of its parameters."""
     timeout_s: float | None = None
     limits: Limits = UNLIMITED
-    ends_on_refusal: bool = False
-    """Whether the whole graph ends when the budget refuses a call."""
+    on_exhausted: OnExhausted = OnExhausted.SKIP
     is_strict: bool = False
     hash: str = ""
     """Of its steps and parameters' types, graphs inside it included."""

@@ -10,9 +10,10 @@ from vsr.codec.chat_body import ChatBody
 from vsr.codec.chat_reply import Reply, read_reply
 from vsr.deadline import Deadline
 from vsr.errors import CallFailed, DeadlineExceeded
-from vsr.graph.account import Counted
+from vsr.graph.account import BestReply, Counted
 from vsr.graph.ending import Ending
 from vsr.graph.ledger import LedgerEntry
+from vsr.graph.reading import is_usable
 from vsr.graph.run import GraphRun, TailCall
 from vsr.graph.scope import Scope
 from vsr.graph.value import Inputs
@@ -33,6 +34,8 @@ class CallOptions(msgspec.Struct, frozen=True):
     is_streaming: bool = False
     """Whether the backend is asked for a stream, which is collected."""
     counted: tuple[Counted, ...] = ("usage", "models_used", "iterations")
+    is_answer: bool = True
+    """Whether its reply answers what the client asked."""
 
 
 class NodeContext(msgspec.Struct, gc=False):
@@ -163,6 +166,8 @@ class NodeContext(msgspec.Struct, gc=False):
             raise
         begun.succeeded(reply, answer.attempts)
         run.account.add(model, reply.usage, options.counted)
+        if run.keeps_best and options.is_answer and is_usable(reply):
+            run.account.keep_best(BestReply(reply, entry.ordinal, self.path))
         return reply
 
 

@@ -46,6 +46,12 @@ class Edit:
         if taken := _OWN_MEMBERS & {*(self.set or {}), *(self.unset or ())}:
             raise ValueError(f"{min(taken)} has an edit of its own, or is the Router's")
 
+    @property
+    def asks(self) -> bool:
+        """Return whether it puts a question of its own beside the client's, or in its place."""
+        own = self.append, self.replace_last, self.fresh, self.messages
+        return any(each is not None for each in own)
+
     def apply(self, body: ChatBody) -> ChatBody:
         """Return `body` with the edit made; a field that came to null changes nothing."""
         for field, edit in _EDITS.items():

@@ -5,12 +5,14 @@ from math import inf
 import trio
 
 from vsr.errors import BudgetExhausted, DeadlineExceeded, RoutingFailed
+from vsr.graph.best_answer import run_or_best
 from vsr.graph.block import Answer, Suspension
 from vsr.graph.compiled import CompiledGraph
 from vsr.graph.context import NodeContext
 from vsr.graph.ending import Ending
 from vsr.graph.run import GraphRun, TailCall
 from vsr.graph.scope import Scope
+from vsr.resources.graph import OnExhausted
 from vsr.routing.outcome import Cause
 
 
@@ -29,7 +31,7 @@ async def execute(
         VsrError: a step failed.
     """
     ending = Ending(deadline_at=run.deadline.at)
-    if graph.ends_on_refusal:
+    if graph.on_exhausted is OnExhausted.FAIL:
         run.on_refusal = lambda: ending.end(Cause.BUDGET)
     names: dict[str, object] = {
         "params": graph.params if params is None else params,
@@ -37,7 +39,8 @@ async def execute(
     }
     with trio.CancelScope(deadline=min(run.deadline.at, inf)) as scope:
         ending.scope = scope
-        value = await graph.block.run(NodeContext(run, Scope(names), ending))
+        ctx = NodeContext(run, Scope(names), ending)
+        value = await run_or_best(graph, ctx)
         if ending.cause is Cause.BUDGET:
             raise BudgetExhausted  # a step went on all the same
         if isinstance(value, (Answer, TailCall, Suspension)):

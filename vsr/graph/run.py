@@ -87,6 +87,10 @@ class GraphRun(msgspec.Struct, gc=False):
     max_answer_bytes: int = MAX_ANSWER_BYTES
     on_refusal: Callable[[], None] | None = None
     """Runs when the budget refuses a call: ends the whole graph where its limits say so."""
+    was_refused: bool = False
+    """Whether the budget has refused it a call."""
+    keeps_best: bool = False
+    """Whether it keeps the best reply, see `best_answer`."""
     outer: "GraphRun | None" = None
     """Of the graph around, where there is one."""
     unix: Callable[[], float] = float
@@ -111,6 +115,7 @@ class GraphRun(msgspec.Struct, gc=False):
             deadline=deadline,
             budget=budget,
             on_refusal=None,
+            was_refused=False,
             outer=self,
             counts=self.account,
         )
@@ -147,8 +152,10 @@ class GraphRun(msgspec.Struct, gc=False):
         """End the graphs whose budgets have just refused a call, where their limits say so."""
         run: GraphRun | None = self
         while run is not None:
-            if run.budget.is_refusing and run.on_refusal is not None:
-                run.on_refusal()
+            if run.budget.is_refusing:
+                run.was_refused = True
+                if run.on_refusal is not None:
+                    run.on_refusal()
             run = run.outer
 
     def reopen_call(self, entry: LedgerEntry, *, is_known_zero: bool) -> bool:

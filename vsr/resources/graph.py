@@ -55,12 +55,14 @@ class ParamSpec(msgspec.Struct, frozen=True):
 
 
 class OnExhausted(StrEnum):
-    """What becomes of the other branches when a reservation is refused."""
+    """What becomes of the run when a reservation is refused; the step that asked fails."""
 
     FAIL = "fail"
     """The graph fails."""
     SKIP = "skip"
-    """They run on."""
+    """Other branches run on."""
+    RESPOND_BEST = "respond_best"
+    """They do, and a graph that fails for it answers with the best reply that there is."""
 
 
 class GraphLimits(msgspec.Struct, frozen=True):
@@ -130,6 +132,8 @@ class CallBudget(msgspec.Struct, frozen=True):
     """In the currency of the models' prices."""
     max_wall_time_s: float | None = None
     """Takes the place of the graph's own timeout."""
+    on_exhausted: OnExhausted | None = None
+    """Takes the place of what the graph's own limits say."""
 
 
 @attrs.frozen

@@ -96,6 +96,7 @@ def call_budget(budget: AlgorithmBudget | None) -> CallBudget:
         max_total_tokens=budget.max_total_tokens or None,
         max_cost=budget.max_estimated_cost or None,
         max_wall_time_s=wall_ms / 1_000 if wall_ms else None,
+        on_exhausted=None if budget.on_exhausted is None else OnExhausted(budget.on_exhausted),
     )
 
 

@@ -148,6 +148,7 @@ class AlgorithmBudget(DocumentObject, frozen=True):
     max_total_tokens: Count = 0
     max_estimated_cost: NotNegative = 0.0
     max_wall_time_ms: Count = 0
+    on_exhausted: Literal["fail", "respond_best", "skip"] | None = None
 
 
 class Algorithm(DocumentObject, frozen=True):

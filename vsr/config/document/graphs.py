@@ -43,7 +43,7 @@ class GraphLimits(DocumentObject, frozen=True):
     max_hops: Positive | None = None
     max_tokens: Positive | None = None
     max_cost: NotNegative | None = None
-    on_exhausted: Literal["fail", "skip"] = "skip"
+    on_exhausted: Literal["fail", "respond_best", "skip"] = "skip"
     strict: bool = False
 
 

@@ -9,6 +9,7 @@ import msgspec
 from vsr.codec.chat_reply import Reply
 from vsr.errors import BudgetExhausted, GraphFailed
 from vsr.graph.aggregate.strategy import Aggregate
+from vsr.graph.reading import is_usable
 from vsr.graph.value import BranchOutcome, Inputs
 from vsr.registry import Extension
 
@@ -101,14 +102,6 @@ class FusionPanel:
 def _count_refused(outcomes: Sequence[BranchOutcome[object]]) -> int:
     failures = [outcome.failure for outcome in outcomes if outcome.failure is not None]
     return sum(failure.code == BudgetExhausted.code for failure in failures)
-
-
-def is_usable(reply: Reply) -> bool:
-    """Return whether a judge can make something of `reply`: it says or reasons anything.
-
-    Source: looper-algorithms 16, fusion quorum.
-    """
-    return bool(reply.content.strip() or reply.reasoning.strip())
 
 
 FUSION_PANEL = Extension[Aggregate](name="fusion_panel", config=FusionPanel)

@@ -62,6 +62,9 @@ class CallNode:
     if the client wants a stream; `tail`: the graph ends here, and the answer goes to the client as
     it comes. That is known before the graph runs; the others may be found out while it does."""
     account: tuple[Counted, ...] = _COUNTED
+    answers: bool | None = None
+    """Whether its reply may answer the client where the budget ends the graph, see
+    `limits.on_exhausted`; null: where it asks the client's own question."""
     on_tool_calls: Literal["return", "suspend"] = "return"
     """`suspend`: a reply that calls the client's tools ends the request; the next one, which has
     the tools' answers, goes on with this call."""
@@ -121,7 +124,9 @@ class CallNode:
             return ctx.hand_out(model, body, self.reliability)
         follows = self.stream == "follow" and ctx.inputs.request.is_streaming
         is_streaming = follows or self.stream == "collect"
-        options = CallOptions(self.timeout, self.reliability, is_streaming, self.account)
+        options = CallOptions(
+            self.timeout, self.reliability, is_streaming, self.account, self._is_answer()
+        )
         before = None if waiting is None else ctx.run.account.copy()
         if resumed is None:
             reply = await self._call(ctx, (model, *names_in(self.fallback)), body, options)
@@ -145,6 +150,11 @@ class CallNode:
             except VsrError:
                 continue
         return await ctx.call(models[-1], body, options)
+
+    def _is_answer(self) -> bool:
+        if self.answers is not None:
+            return self.answers
+        return self.request is None and not any(edit.asks for edit in self.edits)
 
     def _check_allowed(self, model: str) -> None:
         allowed = None if self.allow is None else names_in(self.allow)

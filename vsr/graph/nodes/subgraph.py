@@ -7,6 +7,7 @@ import attrs
 import trio
 
 from vsr.errors import BudgetExhausted, DeadlineExceeded, GraphFailed
+from vsr.graph.best_answer import run_or_best
 from vsr.graph.bind import kind_of
 from vsr.graph.block import Answer, Node, Suspension, is_flow
 from vsr.graph.budget import Budget
@@ -22,7 +23,7 @@ from vsr.graph.scope import Scope
 from vsr.graph.suspend.record import Keeps
 from vsr.graph.worst import NOTHING, Estimator, Paths
 from vsr.registry import Extension
-from vsr.resources.graph import ParamType
+from vsr.resources.graph import OnExhausted, ParamType
 from vsr.routing.outcome import Cause
 
 
@@ -72,13 +73,13 @@ class SubgraphNode:
         deadline = ctx.deadline_after(graph.timeout_s)
         ending = Ending(deadline_at=deadline.at, outer=ctx.ending)
         run = outer.narrowed(deadline, Budget(graph.limits, outer=outer.budget))
-        if graph.ends_on_refusal:
+        if graph.on_exhausted is OnExhausted.FAIL:
             run.on_refusal = lambda: ending.end(Cause.BUDGET)
         names = {"params": self._given(ctx.scope), "request": ctx.inputs.request}
         with trio.CancelScope(deadline=deadline.at) as scope:
             ending.scope = scope
             inner = NodeContext(run, Scope(names), ending, ctx.path, ctx.started)
-            value = await graph.block.run(inner)
+            value = await run_or_best(graph, inner)
             if ending.cause is Cause.BUDGET:
                 raise BudgetExhausted  # a step went on all the same
             if isinstance(value, Answer):

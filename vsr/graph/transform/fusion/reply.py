@@ -6,7 +6,8 @@ import attrs
 
 from vsr.codec.chat_reply import Reply
 from vsr.errors import BudgetExhausted, GraphFailed
-from vsr.graph.aggregate.fusion_panel import UNUSABLE_TEXT, is_usable
+from vsr.graph.aggregate.fusion_panel import UNUSABLE_TEXT
+from vsr.graph.reading import is_usable
 from vsr.graph.transform.transformer import Transformer
 from vsr.graph.value import Failure, Inputs
 from vsr.registry import Extension
