@@ -18,6 +18,8 @@ from vsr.resources.route import Route as RouteResource
 from vsr.resources.snapshot import Snapshot
 
 _NO_DEFAULT = "unable to route request: no model selected and no default model configured"
+_FAMILIES: Mapping[str, str] = {"remom": "ReMoM", "fusion": "Fusion", "workflows": "Flow"}
+"""What an algorithm is called where its direct name finds no decision. Source: the reference."""
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -33,12 +35,17 @@ class Route(msgspec.Struct, frozen=True):
     """Serves when no decision matches or the matching one has no models."""
     graphs: Mapping[str, Target] = msgspec.field(default_factory=dict)
     """Decision name to a target with the graph that answers for it."""
+    family: str | None = None
+    """The algorithm that a direct name asks for; None where any decision may answer."""
+    first: Target | None = None
+    """Of a direct name: the graph that answers where no decision matches."""
 
     def choose(self, chat: ChatRequest, answers: Mapping[str, bytes]) -> tuple[Target, Verdict]:
         """Decide on `chat`, with what the model runtime said of it.
 
         Raises:
-            InvalidRequest: nothing matched and there is no default model.
+            InvalidRequest: nothing matched, and there is no default model, or the name asks for
+                an algorithm that no decision has.
         """
         verdict = self.evaluator.evaluate(chat, answers)
         decision = verdict.decision
@@ -49,9 +56,16 @@ class Route(msgspec.Struct, frozen=True):
             selected = self.selections[decision.name](decision.model_refs)
             if selected is not None:
                 return self.targets[decision.name][selected.index], verdict
-        if self.fallback is None:
-            raise InvalidRequest(_NO_DEFAULT, param="model")
-        return self.fallback, verdict
+        fallback = self.fallback if self.family is None else self.first
+        if fallback is None:
+            raise InvalidRequest(self._nobody(chat.model), param="model")
+        return fallback, verdict
+
+    def _nobody(self, name: str) -> str:
+        if self.family is None:
+            return _NO_DEFAULT
+        family = _FAMILIES.get(self.family, self.family)
+        return f'no eligible {family} decision matched for model "{name}"'
 
 
 @attrs.frozen
@@ -121,10 +135,10 @@ def compile_entrypoints(
                 # What graphs are made of is a fifth of the start, and many documents have none.
                 from vsr.engine.graphs import GraphWorkshop  # noqa: PLC0415
 
-                graphs = GraphWorkshop(snapshot, extensions, site, problems)
-                route = msgspec.structs.replace(
-                    route, graphs=graphs.targets(program, route.targets)
-                )
+                workshop_of_graphs = GraphWorkshop(snapshot, extensions, site, problems)
+                graphs = workshop_of_graphs.targets(program, route.targets)
+                route = msgspec.structs.replace(route, graphs=graphs, first=_first(program, graphs))
+            route = msgspec.structs.replace(route, family=resource.algorithm)
             built[key] = route
         return built[key]
 
@@ -148,6 +162,17 @@ def _restricted(program: Program, algorithm: str | None) -> Program:
         return program
     kept = tuple(it for it in program.decisions if it.algorithm.type == algorithm)
     return msgspec.structs.replace(program, decisions=kept)
+
+
+def _first(program: Program, graphs: Mapping[str, Target]) -> Target | None:
+    """Return what answers by the decision of the highest priority, the first of equal ones.
+
+    Source: looper-algorithms 1.3.
+    """
+    able = [decision for decision in program.decisions if decision.name in graphs]
+    if not able:
+        return None
+    return graphs[max(able, key=lambda decision: decision.priority).name]
 
 
 def _make_route(

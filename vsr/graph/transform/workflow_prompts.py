@@ -61,7 +61,7 @@ class WorkflowPlannerPrompt:
     """Text of the output contract; empty if there is none."""
     wants_choice: bool = False
     """Whether the answer has to be one of a few values."""
-    flow_models: tuple[str, ...] = ()
+    flow_models: tuple[str, ...] | None = None
     """Names that start a workflow and so cannot plan one."""
 
     def __call__(self, _inputs: Inputs, /) -> PlannerTask:
@@ -74,7 +74,7 @@ class WorkflowPlannerPrompt:
             raise GraphFailed(NO_REFS)
         if not self.planner_model:
             raise GraphFailed("workflows dynamic mode requires planner.model")
-        if self.planner_model in self.flow_models:
+        if self.planner_model in (self.flow_models or ()):
             raise GraphFailed(
                 f'workflows planner.model cannot be direct Flow model "{self.planner_model}"'
             )
