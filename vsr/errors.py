@@ -377,6 +377,8 @@ class Problem(msgspec.Struct, frozen=True):
     file: str = ""
     line: int = 0
     """1-based; 0 when unknown."""
+    code: str = "invalid_resource"
+    """What kind of fault it is, a word of `config.attempt.Code`."""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}: " if self.file else ""

@@ -1,6 +1,7 @@
 """Runs that stopped for tools come to what they would have come to without stopping."""
 
 import json
+import math
 from collections import Counter
 from typing import Any
 
@@ -73,15 +74,16 @@ class Backend:
         self.counts: Counter[str] = Counter()
 
     def answer(self, call: SeenCall) -> Response:
-        """Return the reply: some come late, and some of `b` fail."""
+        """Return the reply: some come late, no two of them at once, and some of `b` fail."""
         model, messages = call.body["model"], call.body["messages"]
         if model == "a" and self.stops and messages[-1]["role"] != "tool":
             return reply_of(asks("x"), model)
         number = self.counts[model]
         self.counts[model] += 1
+        untied = math.sqrt(number) / 1000  # sums of these differ, too: two calls of one branch
         if model == "b" and number % 5 == 3:
-            return reply_of({"status": 500, "delay_ms": 10}, model)
-        return reply_of(says(f"{model}{number}", delay_ms=number * 7 % 5 * 10), model)
+            return reply_of({"status": 500, "delay_ms": 10 + untied}, model)
+        return reply_of(says(f"{model}{number}", delay_ms=number * 7 % 5 * 10 + untied), model)
 
 
 def numbered(steps: list[Step], prefix: str = "s", *, is_branch: bool = False) -> list[Step]:

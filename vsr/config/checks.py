@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
+from vsr.config.attempt import Code
 from vsr.config.moved_keys import RETIRED_WORDS
 from vsr.config.position import Path, dotted
 from vsr.config.report import Report
@@ -45,7 +46,8 @@ def check_names(
             first = f"{dotted(seen[folded])} has it already"
             # A default name is not in the document.
             shown = repr(name) if report.lines.value(path) is None else report.quote(path)
-            report.add(path, f"the name {shown} is taken", first, "rename one")
+            what = f"the name {shown} is taken"
+            report.add(path, what, first, "rename one", code=Code.DUPLICATE_NAME)
         else:
             seen[folded] = path
             check_text(path, name, report)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from vsr.config.attempt import Code
 from vsr.config.files import FileRefused
 from vsr.config.graph_places import written_graphs
 from vsr.config.load import MAX_DOCUMENT_BYTES, MAX_VALUES, Loaded, load
@@ -83,5 +84,5 @@ class _Inclusion:
             return self.report.files.read(file, MAX_DOCUMENT_BYTES)
         except FileRefused as error:
             what = f"{self.report.quote(path)} can't be read"
-            self.report.add(path, what, error.why, error.mend)
+            self.report.add(path, what, error.why, error.mend, code=Code.ARTIFACT_UNAVAILABLE)
             return None

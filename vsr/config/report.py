@@ -2,6 +2,7 @@
 
 import attrs
 
+from vsr.config.attempt import Code
 from vsr.config.environment import Expanded
 from vsr.config.files import DocumentFiles
 from vsr.config.position import LineIndex, Path, dotted
@@ -20,6 +21,8 @@ class Report:
     lines: LineIndex = attrs.field(factory=LineIndex)
     files: DocumentFiles = attrs.field(factory=DocumentFiles)
     """What the document names beside itself."""
+    code: Code = Code.INVALID_DOCUMENT
+    """Of problems that come without one: what the stage under way finds."""
     # Sets, and a dict for its order: a hostile document may have a hundred thousand faults.
     _problems: dict[Problem, None] = attrs.field(factory=dict, init=False)
     _warnings: dict[Problem, None] = attrs.field(factory=dict, init=False)
@@ -41,17 +44,33 @@ class Report:
                 return file, path[length:]
         return self.file, path
 
-    def add(self, path: Path, what: str, why: str = "", mend: str = "", *, line: int = 0) -> None:
+    def add(  # what, why and mend are the parts of one text
+        self,
+        path: Path,
+        what: str,
+        why: str = "",
+        mend: str = "",
+        *,
+        line: int = 0,
+        code: Code | None = None,
+    ) -> None:
         """Note one problem, unless a broken value at, above or below `path` explains it."""
         if path not in self._above_broken and not self.is_broken(path):
-            self._problems[self._problem(path, (what, why, mend), line)] = None
+            self._problems[self._problem(path, (what, why, mend), line, code)] = None
 
-    def add_broken(
-        self, path: Path, what: str, why: str = "", mend: str = "", *, line: int = 0
+    def add_broken(  # as above
+        self,
+        path: Path,
+        what: str,
+        why: str = "",
+        mend: str = "",
+        *,
+        line: int = 0,
+        code: Code | None = None,
     ) -> None:
         """Note one problem that leaves the value at `path` unknown to later stages."""
         if path not in self._broken:
-            self._problems[self._problem(path, (what, why, mend), line)] = None
+            self._problems[self._problem(path, (what, why, mend), line, code)] = None
             self.mark_broken(path)
 
     def warn(self, path: Path, what: str, mend: str = "") -> None:
@@ -97,7 +116,9 @@ class Report:
     def _order(self, problem: Problem) -> tuple[bool, str, int]:
         return problem.file != self.file, problem.file, problem.line
 
-    def _problem(self, path: Path, words: tuple[str, str, str], line: int) -> Problem:
+    def _problem(
+        self, path: Path, words: tuple[str, str, str], line: int, code: Code | None = None
+    ) -> Problem:
         what, why, mend = words
         file, inner = self.origin(path)
         return Problem(
@@ -107,4 +128,5 @@ class Report:
             mend=mend,
             file=file,
             line=line or self.lines.line(path),
+            code=code or self.code,
         )

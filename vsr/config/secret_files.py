@@ -1,5 +1,6 @@
 """Secrets of the document that stand in files: `file:PATH` in place of the secret itself."""
 
+from vsr.config.attempt import Code
 from vsr.config.checks import is_header_value
 from vsr.config.environment import Expanded
 from vsr.config.files import FileRefused
@@ -46,7 +47,8 @@ def _read_secret(secret: str, path: Path, report: Report) -> str:
         content = report.files.read(secret.removeprefix(_PREFIX), MAX_SECRET_BYTES)
         return _text(content)
     except FileRefused as error:
-        report.add_broken(path, f"can't be read from {report.quote(path)}", error.why, error.mend)
+        what = f"can't be read from {report.quote(path)}"
+        report.add_broken(path, what, error.why, error.mend, code=Code.ARTIFACT_UNAVAILABLE)
         return ""
 
 

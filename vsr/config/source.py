@@ -8,6 +8,7 @@ from pathlib import Path
 import attrs
 import msgspec
 
+from vsr.config.attempt import Code
 from vsr.config.compile.clusters import compile_clusters
 from vsr.config.compile.graphs import compile_graphs, graph_source
 from vsr.config.compile.programs import compile_programs
@@ -112,6 +113,7 @@ def check_bytes(
 def _check(data: bytes, environ: Mapping[str, str], report: Report, gateway: Gateway) -> Checked:
     valid = _examine(data, environ, report)
     # Also of a faulty document, so that its author reads everything at once.
+    report.code = Code.UNSUPPORTED
     check_serving(valid.document, environ, report, gateway=gateway)
     if report.has_problems():
         raise report.rejection()
@@ -225,7 +227,7 @@ def _examine(data: bytes, environ: Mapping[str, str], report: Report) -> ValidDo
     # Lines first: what a file holds is told with its own.
     report.lines = loaded.lines
     loaded = include_graphs(loaded, environ, report)
-    report.lines = loaded.lines
+    report.lines, report.code = loaded.lines, Code.INVALID_RESOURCE
     document = structure(loaded.values, report)
     validate(document, report)
     return ValidDocument(loaded, document, report=report)

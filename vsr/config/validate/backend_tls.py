@@ -1,6 +1,7 @@
 """Checks of `providers.models[].backend_refs[].tls` and of the files that it names."""
 
 from vsr.config.address import is_host
+from vsr.config.attempt import Code
 from vsr.config.backend import Backend
 from vsr.config.document.providers import BackendRefTls
 from vsr.config.files import FileRefused
@@ -49,7 +50,8 @@ def _read(name: str | None, path: Path, report: Report) -> bytes | None:
     try:
         return report.files.read(name, MAX_PEM_BYTES)
     except FileRefused as error:
-        report.add(path, f"{report.quote(path)} can't be used", error.why, error.mend)
+        what = f"{report.quote(path)} can't be used"
+        report.add(path, what, error.why, error.mend, code=Code.ARTIFACT_UNAVAILABLE)
     return None
 
 

@@ -1,5 +1,6 @@
 """Checks of one candidate model."""
 
+from vsr.config.attempt import Code
 from vsr.config.checks import suggestion
 from vsr.config.document.decisions import ModelRef
 from vsr.config.position import Path
@@ -17,5 +18,6 @@ def check_model_ref(ref: ModelRef, path: Path, models: Models, report: Report) -
             place = (*path, "lora_name")
             what = f"{report.quote(place)} is not an adapter of {ref.model!r}"
             mend = "declare it under loras of the model's card"
-            report.add(place, what, mend=suggestion(ref.lora_name, loras) if loras else mend)
+            mend = suggestion(ref.lora_name, loras) if loras else mend
+            report.add(place, what, mend=mend, code=Code.UNRESOLVED_REFERENCE)
     check_candidate(ref, path, models, report)

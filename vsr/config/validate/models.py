@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from vsr.config.attempt import Code
 from vsr.config.checks import check_names, suggestion
 from vsr.config.document.model_cards import ModelCard
 from vsr.config.document.providers import ProviderModel
@@ -58,7 +59,7 @@ def check_model_name(path: Path, name: str, models: Models, report: Report) -> N
     if not known or name in known or not report.is_whole(where):
         return
     what = f"{report.quote(path)} is not the name of any of {dotted(where)}"
-    report.add(path, what, mend=suggestion(name, known))
+    report.add(path, what, mend=suggestion(name, known), code=Code.UNRESOLVED_REFERENCE)
 
 
 def check_default_model(name: str | None, models: Models, report: Report) -> None:

@@ -1,5 +1,6 @@
 """Checks of recipes, their profiles, and of the entrypoints that publish them."""
 
+from vsr.config.attempt import Code
 from vsr.config.checks import check_names, suggestion
 from vsr.config.document.model_catalog import ModelCatalog
 from vsr.config.document.root import Document, Recipe
@@ -37,7 +38,8 @@ def _check_recipe_name(recipe: Recipe, routing: Routing, path: Path, report: Rep
         report.add(path, f"{_RESERVED} is reserved", mend="rename the recipe")
     if recipe.name == DEFAULT_RECIPE and _has_profile(routing):
         why = "the top-level routing is the default recipe already"
-        report.add(path, "is taken", why, "rename the recipe or move that routing into it")
+        mend = "rename the recipe or move that routing into it"
+        report.add(path, "is taken", why, mend, code=Code.DUPLICATE_NAME)
 
 
 def _has_profile(routing: RecipeRouting) -> bool:
@@ -77,7 +79,12 @@ def _check_entrypoints(document: Document, models: Models, report: Report) -> No
             report.add(place, "is missing or blank", mend="name a recipe")
         elif entrypoint.recipe.strip() not in known and report.is_whole(("recipes",)):
             what = f"{report.quote(place)} is not the name of a recipe"
-            report.add(place, what, mend=suggestion(entrypoint.recipe, known))
+            report.add(
+                place,
+                what,
+                mend=suggestion(entrypoint.recipe, known),
+                code=Code.UNRESOLVED_REFERENCE,
+            )
         names = dict.fromkeys(name.strip() for name in entrypoint.model_names)
         if not any(names):
             mend = "give at least one name"
@@ -87,7 +94,9 @@ def _check_entrypoints(document: Document, models: Models, report: Report) -> No
             if name in owners:
                 where = (*path, "model_names", index)
                 what = f"the name {report.quote(where)} is taken"
-                report.add(where, what, f"it is {owners[name]}", "choose another")
+                report.add(
+                    where, what, f"it is {owners[name]}", "choose another", code=Code.DUPLICATE_NAME
+                )
             owners.setdefault(name, f"a name of entrypoints[{at}]")
 
 

@@ -4,6 +4,7 @@ import math
 
 import msgspec
 
+from vsr.config.attempt import Code
 from vsr.config.checks import check_word, suggestion
 from vsr.config.document.rules import NumericPredicate, RuleNode
 from vsr.config.position import Path
@@ -73,7 +74,7 @@ def _check_name(kind: str, name: str, declared: Declared, path: Path, report: Re
     what = f"{report.quote(path)} is not declared under {'routing.' + place}"
     near = suggestion(name, names)
     mend = near if near.startswith("did") else "declare it there or correct the name"
-    report.add(path, what, mend=mend)
+    report.add(path, what, mend=mend, code=Code.UNRESOLVED_REFERENCE)
 
 
 def _check_classifier_leaf(node: RuleNode, declared: Declared, path: Path, report: Report) -> None:
