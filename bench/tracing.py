@@ -19,7 +19,8 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
 from bench.traffic import CHAT_PATH, chat_reply, chat_request
-from vsr.compose import Parts, Router
+from vsr.compose.generation import Parts
+from vsr.compose.router import Router
 from vsr.config.report import Report
 from vsr.config.source import check_bytes
 from vsr.http.h1_client import ClientConnection, encode_request

@@ -33,7 +33,7 @@ def main() -> None:
 def demo(host: str, port: int) -> None:
     """Start the Router with two embedded demo model servers."""
     gc.disable()  # see `router_main`
-    from vsr.compose import run_demo
+    from vsr.compose.process import run_demo
     from vsr.errors import ConfigRejected
 
     try:
@@ -154,7 +154,7 @@ def router_main(
     if workers != 1:
         raise click.UsageError("only one worker is served by this version; pass --workers 1")
     gc.disable()  # nothing is garbage yet, and looking for some takes a fifth of the start
-    from vsr.compose import run_router
+    from vsr.compose.process import run_router
     from vsr.errors import ConfigRejected
     from vsr.resources.listener import Listener
 

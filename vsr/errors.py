@@ -353,10 +353,7 @@ class UpstreamAnswerTooLarge(UpstreamFailure):
 
 
 class DeadlineExceeded(UpstreamFailure):
-    """The request's deadline passed, or the backend was silent for too long.
-
-    `stage` says which limit it was: `per_try`, `first_byte`, `total`, `idle`, `group` or `graph`.
-    """
+    """A limit of time passed: `stage`, a per_try, first_byte, total, idle, group or graph one."""
 
     status = 504
     code = "deadline_exceeded"
@@ -380,11 +377,14 @@ class Problem(msgspec.Struct, frozen=True):
     code: str = "invalid_resource"
     """What kind of fault it is, a word of `config.attempt.Code`."""
 
+    @property
+    def told(self) -> str:
+        """Return what, why and how to mend it, without the place."""
+        return ", ".join(part for part in (self.what, self.why, self.mend) if part)
+
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}: " if self.file else ""
-        return f"{place}{self.path or '(document)'}: " + ", ".join(
-            part for part in (self.what, self.why, self.mend) if part
-        )
+        return f"{place}{self.path or '(document)'}: {self.told}"
 
 
 class ConfigRejected(VsrError):

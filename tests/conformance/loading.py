@@ -4,7 +4,7 @@ from pathlib import Path
 
 import attrs
 
-from vsr.compose import Parts, build_generation
+from vsr.compose.generation import Parts, build_generation
 from vsr.config.report import Report
 from vsr.config.source import check_bytes
 from vsr.network.memory import MemoryNetwork

@@ -11,7 +11,7 @@ import yaml
 from tests.conformance.matching import Matching
 from tests.fakes.graph import FakeTasks
 from vsr.codec.sse import SseDecoder
-from vsr.compose import Parts, build_generation
+from vsr.compose.generation import Parts, build_generation
 from vsr.config.report import Report
 from vsr.config.serving import Gateway
 from vsr.config.source import check_bytes

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from tests.docs.curl import Command, commands, discard, run, sessions
 from tests.docs.markdown import ROOT, blocks
 from vsr.cli import main
-from vsr.compose import Parts, Router
+from vsr.compose.generation import Parts
+from vsr.compose.router import Router
 from vsr.config.report import Report
 from vsr.config.source import check_bytes
 from vsr.demo.document import serve_demo_models

@@ -10,7 +10,8 @@ import msgspec
 import trio
 
 from tests.fakes.backend import BACKEND_HOST, start_backend
-from vsr.compose import Parts, Router
+from vsr.compose.generation import Parts
+from vsr.compose.router import Router
 from vsr.config.report import Report
 from vsr.config.source import check_bytes
 from vsr.demo.script import Script

@@ -16,7 +16,7 @@ from tests.demo.raw_client import AnswerEnd, Got, ask, chat_body
 from tests.e2e.standalone import start_document
 from tests.fakes.backend import start_backend
 from tests.fakes.router import clusters_of
-from vsr.compose import Router
+from vsr.compose.router import Router
 from vsr.demo.faults import Fault
 from vsr.demo.script import Script
 from vsr.demo.server import DemoModel

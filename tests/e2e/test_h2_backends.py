@@ -19,7 +19,7 @@ from tests.fakes.backend import BACKEND_HOST
 from tests.fakes.h2_backend import OK, Act, H2Backend, Head, Play, streaming
 from tests.fakes.router import clusters_of, document_of
 from tests.upstream.raw_backend import reply
-from vsr.compose import Router
+from vsr.compose.router import Router
 from vsr.network.epoll import EpollNetwork
 from vsr.network.port import ConnectFailed, Connection, Listener, NetworkError
 from vsr.network.tls import start_server_tls

@@ -9,7 +9,7 @@ from tests.e2e.standalone import start_document
 from tests.e2e.wire import chat
 from tests.fakes.backend import BACKEND_HOST, start_backend
 from tests.fakes.h2_client import H2Client
-from vsr.compose import Router
+from vsr.compose.router import Router
 from vsr.demo.reply import Seen
 from vsr.demo.script import Script
 from vsr.demo.server import DemoModel

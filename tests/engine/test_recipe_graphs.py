@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from tests.fakes.router import as_snapshot
-from vsr.compose import Parts, build_generation
+from vsr.compose.generation import Parts, build_generation
 from vsr.config.library import find_graph
 from vsr.engine.recipe_graphs import RecipeGraphs, check_graphs, unknown_model
 from vsr.engine.shipped import BUILTIN
@@ -119,7 +119,7 @@ def test_plain_requests_run_the_graph_that_their_authored_form_compiles_to() -> 
 async def test_router_without_graphs_loads_nothing_that_compiles_them() -> None:
     """A fifth of the start, and ten megabytes."""
     code = (
-        "import sys, vsr.compose;"
+        "import sys, vsr.compose.process;"
         "graphs = 'vsr.graph.nodes.', 'vsr.graph.transform.', 'vsr.graph.compile';"
         "print([name for name in sys.modules if name.startswith(graphs) and 'builtin' not in name])"
     )

@@ -11,7 +11,8 @@ import trio
 import trio.testing
 
 from tests.demo.raw_client import CHAT, Got, ask
-from vsr.compose import Parts, Router, build_generation
+from vsr.compose.generation import Parts, build_generation
+from vsr.compose.router import Router
 from vsr.config.report import Report
 from vsr.config.source import check_bytes
 from vsr.engine.extensions import Extensions

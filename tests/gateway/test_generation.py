@@ -7,7 +7,7 @@ import trio.testing
 from tests.demo.raw_client import AnswerEnd, Got, ask, chat_body
 from tests.fakes.backend import start_backend
 from tests.fakes.router import as_snapshot, clusters_of, document_of, model_of, start_router
-from vsr.compose import build_generation
+from vsr.compose.generation import build_generation
 from vsr.demo.script import Script
 from vsr.network.memory import MemoryNetwork
 

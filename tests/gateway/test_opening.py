@@ -337,7 +337,7 @@ async def test_new_certificate_serves_new_connections(
 
 async def test_http2_is_loaded_behind_the_start() -> None:
     """Loading it is a twentieth of the start, and `load_http2` runs once the Router is ready."""
-    code = "import sys, vsr.compose; print(sorted({'h2', 'hpack'} & set(sys.modules)))"
+    code = "import sys, vsr.compose.process; print(sorted({'h2', 'hpack'} & set(sys.modules)))"
 
     found = await trio.run_process([sys.executable, "-c", code], capture_stdout=True)
 

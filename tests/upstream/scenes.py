@@ -13,7 +13,7 @@ from tests.engine.stepped_backend import EVENT_STREAM, LAST_CHUNK, Act, SteppedB
 from tests.fakes.router import RunningRouter, as_snapshot, clusters_of, document_of, start_router
 from tests.faults.moments import RecordingEngine, request_of
 from tests.upstream.raw_backend import reply
-from vsr.compose import build_generation
+from vsr.compose.generation import build_generation
 from vsr.gateway.connection import H1Connection
 from vsr.gateway.handler import RequestRun
 from vsr.headers import HeaderLine

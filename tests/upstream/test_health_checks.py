@@ -24,7 +24,7 @@ from tests.upstream.scenes import (
     model_over,
     start_scene,
 )
-from vsr.compose import build_generation
+from vsr.compose.generation import build_generation
 from vsr.demo.script import Script
 from vsr.network.memory import Fault as NetworkFault
 from vsr.network.memory import MemoryNetwork

@@ -6,7 +6,7 @@ import trio
 from tests.demo.raw_client import chat_body
 from tests.fakes.backend import start_backend
 from tests.fakes.router import clusters_of, document_of, model_of
-from vsr.compose import Parts, build_generation
+from vsr.compose.generation import Parts, build_generation
 from vsr.config.report import Report
 from vsr.config.source import check_bytes
 from vsr.deadline import Deadline

@@ -7,7 +7,8 @@ import attrs
 import msgspec
 import trio
 
-from vsr.compose import Parts, Router
+from vsr.compose.generation import Parts
+from vsr.compose.router import Router
 from vsr.dryrun.client import Exchange
 from vsr.dryrun.observer import Observer, record_of
 from vsr.dryrun.record import Record

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 import trio
 
-from vsr.compose import Parts, Router
+from vsr.compose.generation import Parts
+from vsr.compose.router import Router
 from vsr.dryrun.record import PolicyNote
 from vsr.dryrun.run import Surroundings
 from vsr.resources.snapshot import Snapshot

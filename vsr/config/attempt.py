@@ -56,6 +56,10 @@ class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
     message: str
     """Safe to show: it quotes nothing that came from the environment."""
     path: str = ""
+    file: str = ""
+    """That `path` stands in; empty: the document came from no file."""
+    line: int = 0
+    """1-based; 0: unknown."""
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -64,6 +68,7 @@ class Attempt(msgspec.Struct, frozen=True):
     attempt: int
     """From 1, in the order in which changes began."""
     document_hash: str
+    """Of the document alone until it is compiled, then with the files that it includes."""
     origin: Origin
     started_at: float
     """Seconds since 1970, as is `finished_at`."""

@@ -21,6 +21,8 @@ class Report:
     lines: LineIndex = attrs.field(factory=LineIndex)
     files: DocumentFiles = attrs.field(factory=DocumentFiles)
     """What the document names beside itself."""
+    included: set[str] = attrs.field(factory=set)
+    """Files of `files` that are part of the document, by the path that it writes."""
     code: Code = Code.INVALID_DOCUMENT
     """Of problems that come without one: what the stage under way finds."""
     # Sets, and a dict for its order: a hostile document may have a hundred thousand faults.

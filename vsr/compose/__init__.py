@@ -1,0 +1,1 @@
+"""The wiring: registries, generations, the process nursery. The only package that knows all."""

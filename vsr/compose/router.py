@@ -1,0 +1,116 @@
+"""A standalone Router: listeners, gateway, and the generation that serves."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import attrs
+import trio
+
+from vsr.compose.generation import Parts, build_generation
+from vsr.errors import ConfigRejected, Problem
+from vsr.gateway.certificates import load_certificates
+from vsr.gateway.gateway import Gateway
+from vsr.gateway.serve import BindFailed, Server
+from vsr.gateway.tracing import TracedGateway
+from vsr.network.port import Network
+from vsr.resources.snapshot import Snapshot
+from vsr.routing.generation import ActiveGeneration, Generation
+from vsr.telemetry.access_log import AccessLog
+from vsr.upstream.background import Background
+
+_FLUSH_S = 2.0
+
+
+@attrs.define(eq=False)
+class Router:
+    """A standalone Router: its gateway, its listeners, its active generation."""
+
+    network: Network
+    gateway: Gateway
+    server: Server
+    active: ActiveGeneration
+    _first: Generation
+    _background: Background
+    _traced: TracedGateway | None = None
+    """Before the gateway, where tracing is on."""
+    _upkeep: trio.Nursery | None = attrs.field(default=None, init=False)
+    """Of what runs beside the requests."""
+
+    @classmethod
+    async def bind(
+        cls,
+        parts: Parts,
+        snapshot: Snapshot,
+        access_log: AccessLog,
+        *,
+        folder: Path | None = None,
+    ) -> "Router":
+        """Build the first generation and bind its listeners; `run` serves it.
+
+        Args:
+            parts: what to build from.
+            snapshot: what to serve.
+            access_log: gets a line per request.
+            folder: where relative paths in the document start; None is the working directory.
+
+        Raises:
+            ConfigRejected: there is no listener, or one cannot be bound or encrypted.
+        """
+        if not snapshot.listeners:
+            raise ConfigRejected(
+                [
+                    Problem(
+                        "listeners",
+                        "standalone mode needs at least one listener in the configuration",
+                    )
+                ]
+            )
+        generation = build_generation(parts, snapshot, 1)
+        active = ActiveGeneration()
+        gateway = Gateway(active, access_log)
+        certificates = load_certificates(snapshot.listeners, folder or Path())
+        tracing, traced = snapshot.tracing, None
+        if tracing is not None:
+            traced = TracedGateway(gateway, tracing, parts.open_spans(tracing), parts.rng)
+        server = Server(parts.network, traced or gateway, certificates)
+        try:
+            await server.bind(snapshot.listeners)
+        except BindFailed as error:
+            path = f"listeners[{error.listener.name}]"
+            mend = "free the address, or choose another address or port"
+            raise ConfigRejected([Problem(path, str(error), mend=mend)]) from None
+        return cls(parts.network, gateway, server, active, generation, parts.background, traced)
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve until drained; started once the first generation is active."""
+        try:
+            async with trio.open_nursery() as upkeep:
+                self._upkeep = upkeep
+                await upkeep.start(self._background.run)
+                async with trio.open_nursery() as serving:
+                    await serving.start(self.server.run)
+                    await self.activate(self._first)
+                    task_status.started()
+                upkeep.cancel_scope.cancel(reason="drained")
+        finally:
+            if self._traced is not None:
+                with trio.CancelScope(shield=True, relative_deadline=_FLUSH_S):
+                    await self._traced.close()
+
+    async def activate(self, generation: Generation) -> None:
+        """Warm `generation` and serve it in place of the one before; `run` is running."""
+        assert self._upkeep is not None  # noqa: S101  # see above
+        scope = trio.CancelScope()
+        generation.on_retired = scope.cancel
+        self._upkeep.start_soon(_run_in, scope, generation.upstream.run)
+        try:
+            await generation.upstream.warm()
+        except BaseException:
+            generation.retire()
+            raise
+        self.active.activate(generation)
+
+
+async def _run_in(scope: trio.CancelScope, run: Callable[[], Awaitable[None]]) -> None:
+    with scope:
+        await run()
