@@ -1,0 +1,150 @@
+"""Compiling a document in a process of its own."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import trio
+
+from vsr.config.attempt import Code, Stage
+from vsr.config.child import ChildCompiler
+from vsr.config.history import Document
+from vsr.config.lifecycle import Compiled, Refused, Update
+from vsr.config.origin import Origin
+from vsr.config.report import Report
+from vsr.config.source import check_bytes, check_file
+
+CHILD = ChildCompiler("vsr.commands.compile_child")
+TEXT = b"""
+listeners: [{name: main, address: 127.0.0.1, port: 8899, api_keys: ["${KEY}"]}]
+providers:
+  models: [{name: small, backend_refs: [{endpoint: "127.0.0.1:1"}]}]
+routing:
+  decisions:
+    - {name: all, rules: {operator: AND, conditions: []}, modelRefs: [{model: small}]}
+"""
+GRAPH = b"""
+  graphs: {own: {file: own.yaml}}
+"""
+
+
+async def compiled(text: bytes, file: Path | None = None, **included: bytes) -> Compiled:
+    """Return what a document comes to."""
+    update = Update(Document(text, included), Origin("file"), file)
+    with trio.fail_after(60):
+        return await CHILD.compile(update, lambda _: None)
+
+
+async def refused(text: bytes, file: Path | None = None) -> list[tuple[Stage, Code, str, int]]:
+    """Return why a document is refused."""
+    with pytest.raises(Refused) as caught:
+        await compiled(text, file)
+    return [(each.stage, each.code, each.path, each.line) for each in caught.value.reasons]
+
+
+async def test_snapshot_is_the_one_that_compiling_here_gives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All of it, the environment's values too."""
+    monkeypatch.setenv("KEY", "from-the-environment")
+    models = b"".join(
+        b"    - {name: m%d, backend_refs: [{endpoint: '127.0.0.1:%d'}]}\n" % (at, at + 1)
+        for at in range(100)
+    )
+    text = TEXT.replace(b"models: [{", b"models:\n" + models + b"    - {").replace(
+        b"}]}]\n", b"}]}\n"
+    )
+
+    result = await compiled(text)
+
+    here = check_bytes(text, {"KEY": "from-the-environment"}, Report("document")).snapshot
+    assert result.snapshot == here
+    assert len(result.snapshot.clusters) == 101
+    assert result.document == Document(text)
+
+
+async def test_every_reason_comes_back_with_its_stage_and_place(tmp_path: Path) -> None:
+    """As the author's file has it."""
+    file = tmp_path / "config.yaml"
+
+    assert await refused(b"a: [1\nb: ]\n", file) == [(Stage.PARSE, Code.INVALID_DOCUMENT, "", 2)]
+    assert await refused(TEXT, file) == [
+        (Stage.COMPILE, Code.INVALID_RESOURCE, "listeners[0].api_keys[0]", 2)
+    ]
+    twice = TEXT.replace(b"${KEY}", b"k").replace(
+        b"models: [{name: small,", b"models: [{name: small, backend_refs: []}, {name: small,"
+    )
+    found = await refused(twice.replace(b"{model: small}", b"{model: other}"), file)
+    assert (Stage.COMPILE, Code.DUPLICATE_NAME, "providers.models[1].name", 4) in found
+    reference = "routing.decisions[0].modelRefs[0].model"
+    assert (Stage.COMPILE, Code.UNRESOLVED_REFERENCE, reference, 7) in found
+
+
+async def test_what_this_version_cannot_serve_is_unsupported() -> None:
+    """The document is valid, and another version or mode may serve it."""
+    text = TEXT.replace(b"${KEY}", b"k") + b"global: {router: {streamed_body: {enabled: true}}}\n"
+
+    ((stage, code, path, _),) = await refused(text)
+
+    assert (stage, code) == (Stage.VALIDATE, Code.UNSUPPORTED)
+    assert path.startswith("global.router.streamed_body")
+
+
+async def test_included_graph_comes_back_with_the_document(tmp_path: Path) -> None:
+    """Its bytes are in the hash; a document that brings them is compiled without the files."""
+    file = tmp_path / "config.yaml"
+    graph = b"steps: [{id: said, type: call, model: small}, {type: respond, from: $said}]\n"
+    (tmp_path / "own.yaml").write_bytes(graph)
+    text = TEXT.replace(b"${KEY}", b"k") + GRAPH
+    file.write_bytes(text)
+
+    result = await compiled(text, file)
+
+    assert result.document == Document(text, {"own.yaml": graph})
+    assert result.snapshot.hash == check_file(file, {}).snapshot.hash
+    (tmp_path / "own.yaml").unlink()
+    assert (await refused(text, file))[0][1] is Code.ARTIFACT_UNAVAILABLE
+    again = await compiled(text, file, **{"own.yaml": graph})
+    assert again.snapshot.hash == result.snapshot.hash
+
+
+async def test_fault_inside_of_a_graph_is_told(tmp_path: Path) -> None:
+    """With the graph's own file and line, though only the engine can find it."""
+    file = tmp_path / "config.yaml"
+    (tmp_path / "own.yaml").write_bytes(
+        b"steps:\n"
+        b"  - {id: said, type: call, model: small, zzz: 1}\n"
+        b"  - {type: respond, from: $said}\n"
+    )
+
+    with pytest.raises(Refused) as caught:
+        await compiled(TEXT.replace(b"${KEY}", b"k") + GRAPH, file)
+
+    files = {(each.file, each.line) for each in caught.value.reasons}
+    assert (str(tmp_path / "own.yaml"), 2) in files
+
+
+async def test_child_that_dies_is_a_refusal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The Router serves on."""
+    (tmp_path / "dies.py").write_text("import sys; sys.exit(7)\n")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{':'.join(sys.path)}")
+
+    with pytest.raises(Refused) as caught:
+        await ChildCompiler("dies").compile(Update(Document(TEXT), Origin("file")), lambda _: None)
+
+    (reason,) = caught.value.reasons
+    assert reason.code is Code.BUILD_FAILED
+    assert reason.message == "the process that compiles it ended with status 7"
+
+
+async def test_child_of_nobody_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once, when the one who waits is cancelled."""
+    (tmp_path / "hangs.py").write_text("import time; time.sleep(60)\n")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{':'.join(sys.path)}")
+
+    with trio.fail_after(10), trio.move_on_after(0.3) as scope:
+        await ChildCompiler("hangs").compile(Update(Document(TEXT), Origin("file")), lambda _: None)
+
+    assert scope.cancelled_caught
