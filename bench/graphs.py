@@ -39,6 +39,7 @@ from vsr.routing.outcome import Cause
 from vsr.routing.plan import Call, Hop
 from vsr.routing.ports import CallAnswer, Journal
 from vsr.routing.request import Request
+from vsr.slices import at_once
 
 _ROUNDS = 1_000
 _CALLS = 100
@@ -217,7 +218,7 @@ def _runner(graph: CompiledGraph) -> Callable[[], Awaitable[None]]:
 def _planner() -> Callable[[], Awaitable[None]]:
     snapshot = check_bytes(_DOCUMENT.encode(), {}, Report("benchmark")).snapshot
     surroundings = Surroundings(time.monotonic, time.time)
-    engine = compile_engine(snapshot, 1, extensions=BUILTIN, surroundings=surroundings)
+    engine = at_once(compile_engine(snapshot, 1, extensions=BUILTIN, surroundings=surroundings))
     body = chat_request()
     lines = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
     tasks = _Tasks()

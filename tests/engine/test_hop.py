@@ -17,6 +17,7 @@ from vsr.headers import HeaderLine, Headers
 from vsr.routing.budget import Price
 from vsr.routing.plan import Hop
 from vsr.routing.request import Request
+from vsr.slices import at_once
 
 PRICE = Price(1.0, 2.0)
 
@@ -32,8 +33,9 @@ def open_hop(
     """Return a hop of a request with these members."""
     data = msgspec.json.encode({"messages": [{"role": "user", "content": "Hi"}], **members})
     document = document_of(model_of(8000, "alpha"), default="alpha")
-    engine = compile_engine(
-        as_snapshot(document), 1, extensions=BUILTIN, surroundings=Surroundings(float, float)
+    around = Surroundings(float, float)
+    engine = at_once(
+        compile_engine(as_snapshot(document), 1, extensions=BUILTIN, surroundings=around)
     )
     client = b'{"model":"alpha","messages":[]}'
     target = engine._settings.entrypoints.choose(read_chat(client), {})[0]

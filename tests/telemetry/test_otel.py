@@ -197,7 +197,9 @@ def test_missing_package_is_named_by_its_extra(
 
 async def test_router_without_tracing_loads_none_of_it() -> None:
     """It costs a tenth of a second and 5 MB, for gRPC twice and thrice as much."""
-    code = "import sys, vsr.compose.process; print([m for m in sys.modules if 'opentelemetry' in m])"
+    code = (
+        "import sys, vsr.compose.process; print([m for m in sys.modules if 'opentelemetry' in m])"
+    )
 
     found = await trio.run_process([sys.executable, "-c", code], capture_stdout=True)
 

@@ -32,8 +32,9 @@ from vsr.network.port import ConnectFailed, ConnectionBroken
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.engine import Engine
 from vsr.routing.generation import ActiveGeneration, Generation
+from vsr.slices import at_once
 from vsr.upstream.cluster_state import ClusterState
-from vsr.upstream.clusters import Clusters, Surroundings
+from vsr.upstream.clusters import Clusters, Surroundings, build_clusters
 from vsr.upstream.h2_pool import AnyPool
 
 SLOW_S = 0.2
@@ -179,11 +180,8 @@ class World:
         """Let a configuration serve from now on."""
         previous = self.active.current
         around = Surroundings(self.network, self._rng, lambda *_: ssl.create_default_context())
-        clusters = Clusters(
-            Snapshot("", clusters=configuration),
-            around,
-            None if previous is None else cast("Clusters", previous.upstream),
-        )
+        earlier = None if previous is None else cast("Clusters", previous.upstream)
+        clusters = at_once(build_clusters(Snapshot("", clusters=configuration), around, earlier))
         self.pools.update(clusters.pools.values())
         self.states.update(clusters.states.values())
         scope = trio.CancelScope()

@@ -18,8 +18,9 @@ from vsr.resources.reasoning import ReasoningTransport
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.plan import Call
 from vsr.routing.ports import Journal
+from vsr.slices import at_once
 from vsr.upstream.cluster import RuntimeCluster
-from vsr.upstream.clusters import Clusters, Surroundings
+from vsr.upstream.clusters import Clusters, Surroundings, build_clusters
 from vsr.upstream.dialer import Alpn
 from vsr.upstream.mix import Fitting
 from vsr.upstream.policy.host import Host
@@ -82,7 +83,7 @@ def clusters_of(*clusters: Cluster, previous: Clusters | None = None) -> Cluster
         return ssl.create_default_context()
 
     around = Surroundings(MemoryNetwork(), random.Random(7), context)  # noqa: S311  # a seed
-    return Clusters(Snapshot("hash", clusters=clusters), around, previous)
+    return at_once(build_clusters(Snapshot("hash", clusters=clusters), around, previous))
 
 
 def runtime(cluster: Cluster) -> RuntimeCluster:

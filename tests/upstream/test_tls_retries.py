@@ -29,8 +29,9 @@ from vsr.resources.snapshot import Snapshot
 from vsr.routing.outcome import NOTHING_USED, TransportFact
 from vsr.routing.plan import Call
 from vsr.routing.ports import Journal
+from vsr.slices import at_once
 from vsr.upstream.cluster import RuntimeCluster
-from vsr.upstream.clusters import Clusters, Surroundings
+from vsr.upstream.clusters import Surroundings, build_clusters
 from vsr.upstream.policy.balancer import RoundRobin
 
 NAMES = ("b0.test", "b1.test")
@@ -202,7 +203,7 @@ async def start(
     policy = CallPolicy(retry=msgspec.structs.replace(retry, evidence=evidence))
     cluster = Cluster("alpha", endpoints, "alpha", connect_timeout_s=CONNECT_S, calls=policy)
     around = Surroundings(network, random.Random(7), lambda *_: contexts.client)  # noqa: S311
-    [found] = Clusters(Snapshot("", clusters=(cluster,)), around)
+    [found] = at_once(build_clusters(Snapshot("", clusters=(cluster,)), around))
     balancer = found.state.rotation._balancer
     assert isinstance(balancer, RoundRobin)
     balancer._next = 0

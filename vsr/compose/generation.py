@@ -19,9 +19,10 @@ from vsr.resources.snapshot import Snapshot
 from vsr.resources.tracing import Tracing
 from vsr.routing.generation import Generation
 from vsr.routing.ports import GraphPorts, NoRuntime, Runtime
+from vsr.slices import Sliced, at_once
 from vsr.telemetry.spans import SpanSink, open_sink
 from vsr.upstream.background import Background
-from vsr.upstream.clusters import Clusters
+from vsr.upstream.clusters import Clusters, build_clusters
 from vsr.upstream.clusters import Surroundings as UpstreamSurroundings
 from vsr.upstream.tls_contexts import backend_context
 
@@ -63,7 +64,14 @@ class Parts(msgspec.Struct, frozen=True):
 def build_generation(
     parts: Parts, snapshot: Snapshot, version: int, previous: Generation | None = None
 ) -> Generation:
-    """Build everything that serves `snapshot`.
+    """Build everything that serves `snapshot` at once; see `building`."""
+    return at_once(building(parts, snapshot, version, previous))
+
+
+def building(
+    parts: Parts, snapshot: Snapshot, version: int, previous: Generation | None = None
+) -> Sliced[Generation]:
+    """Build everything that serves `snapshot`, in slices.
 
     Args:
         parts: what to build from.
@@ -75,7 +83,7 @@ def build_generation(
         ConfigRejected: a decision or graph asks for something that does not exist, or TLS settings
             of a backend cannot be used.
     """
-    engine = compile_engine(
+    engine = yield from compile_engine(
         snapshot,
         version,
         extensions=parts.extensions,
@@ -89,7 +97,7 @@ def build_generation(
     )
     # Behind everything that may be refused: it takes over what the one before has.
     earlier = None if previous is None else previous.upstream
-    clusters = Clusters(
+    clusters = yield from build_clusters(
         snapshot,
         UpstreamSurroundings(parts.network, parts.rng, backend_context, parts.background),
         earlier if isinstance(earlier, Clusters) else None,
@@ -117,7 +125,7 @@ def compile_alone(snapshot: Snapshot) -> None:
         ConfigRejected: a decision or graph asks for something that does not exist.
     """
     surroundings = Surroundings(time.perf_counter, time.time, NoRuntime())
-    compile_engine(snapshot, 0, extensions=BUILTIN, surroundings=surroundings)
+    at_once(compile_engine(snapshot, 0, extensions=BUILTIN, surroundings=surroundings))
 
 
 def _keeper(parts: Parts, snapshot: Snapshot) -> StateKeeper:

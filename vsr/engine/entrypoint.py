@@ -16,6 +16,7 @@ from vsr.resources.program import Decision, Program
 from vsr.resources.reliability import CallOverride
 from vsr.resources.route import Route as RouteResource
 from vsr.resources.snapshot import Snapshot
+from vsr.slices import Sliced
 
 _NO_DEFAULT = "unable to route request: no model selected and no default model configured"
 _FAMILIES: Mapping[str, str] = {"remom": "ReMoM", "fusion": "Fusion", "workflows": "Flow"}
@@ -111,8 +112,8 @@ class Entrypoints:
 
 def compile_entrypoints(
     snapshot: Snapshot, extensions: Extensions, workshop: Workshop
-) -> Entrypoints:
-    """Build everything that answers "who serves this name?" for one configuration.
+) -> Sliced[Entrypoints]:
+    """Build everything that answers "who serves this name?" for one configuration, in slices.
 
     Raises:
         ConfigRejected: a graph cannot run, or a plugin can't do what it is asked for.
@@ -142,7 +143,10 @@ def compile_entrypoints(
             built[key] = route
         return built[key]
 
-    routes = {route.model_name: route_of(route) for route in snapshot.routes}
+    routes: dict[str, Route] = {}
+    for route in snapshot.routes:
+        routes[route.model_name] = route_of(route)
+        yield
     for program in snapshot.programs:
         if program.graphs:
             from vsr.engine.recipe_graphs import RecipeGraphs  # noqa: PLC0415  # as above
@@ -150,10 +154,8 @@ def compile_entrypoints(
             RecipeGraphs(program, snapshot.clusters, extensions, (), problems).open_unused()
     if problems:
         raise ConfigRejected(problems)
-    return Entrypoints(
-        routes=routes,
-        models=_models(snapshot.clusters, workshop),
-    )
+    models = yield from _models(snapshot.clusters, workshop)
+    return Entrypoints(routes=routes, models=models)
 
 
 def _restricted(program: Program, algorithm: str | None) -> Program:
@@ -218,7 +220,7 @@ def _default(snapshot: Snapshot) -> tuple[Cluster, str | None] | None:
     return None
 
 
-def _models(clusters: Sequence[Cluster], workshop: Workshop) -> dict[str, Target]:
+def _models(clusters: Sequence[Cluster], workshop: Workshop) -> Sliced[dict[str, Target]]:
     """Return the models by every name; an alias goes before any other name that is the same."""
     models: dict[str, Target] = {}
     for cluster in clusters:
@@ -227,6 +229,8 @@ def _models(clusters: Sequence[Cluster], workshop: Workshop) -> dict[str, Target
             models.setdefault(name, target)
         for adapter in cluster.loras:
             models[adapter] = workshop.concrete(cluster, adapter=adapter)
+        yield
     for cluster in clusters:
         models[cluster.name] = workshop.concrete(cluster)
+        yield
     return models

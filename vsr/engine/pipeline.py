@@ -28,6 +28,7 @@ from vsr.routing.plan import Answer, Call, Plan, Settlement
 from vsr.routing.ports import GraphPorts, Tasks
 from vsr.routing.request import USER_KEY_HEADERS, Request
 from vsr.routing.session import BodyMode
+from vsr.slices import Sliced
 
 
 class RoutingEngine:
@@ -101,8 +102,8 @@ def compile_engine(
     *,
     extensions: Extensions,
     surroundings: Surroundings,
-) -> RoutingEngine:
-    """Build the routing core of one configuration.
+) -> Sliced[RoutingEngine]:
+    """Build the routing core of one configuration, in slices.
 
     Args:
         snapshot: what to route by.
@@ -120,10 +121,11 @@ def compile_engine(
         snapshot.settings.default_reasoning_effort,
         USER_KEY_HEADERS | snapshot.settings.key_headers,
     )
+    entrypoints = yield from compile_entrypoints(snapshot, extensions, workshop)
     return RoutingEngine(
         compile_settings(
             keystone=keystone,
-            entrypoints=compile_entrypoints(snapshot, extensions, workshop),
+            entrypoints=entrypoints,
             plain=PLAIN_TAIL,
             model_list=render_model_list(snapshot, created=int(surroundings.unix())),
             surroundings=surroundings,

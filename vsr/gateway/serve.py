@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import attrs
+import msgspec
 import trio
 
 from vsr.gateway.connection import H1Connection
@@ -60,13 +61,26 @@ class ListenerServer:
 
     scheme: bytes = attrs.field(init=False)
 
-    @scheme.default
-    def _scheme(self) -> bytes:
-        return b"http" if self.certificate is None else b"https"
+    def __attrs_post_init__(self) -> None:
+        self.idle_s = self.resource.connection_idle_s
+        self.scheme = b"http" if self.certificate is None else b"https"
 
-    @idle_s.default
-    def _idle_s(self) -> float:
-        return self.resource.connection_idle_s
+    def become(
+        self, resource: Listener, handler: Handler, certificate: ServerCertificate | None
+    ) -> None:
+        """Serve new connections as another configuration says, on the same socket.
+
+        Open connections go on; where they spoke as a listener of another name, or with or without
+        TLS, they end with the request that is under way.
+        """
+        is_another = resource.name != self.resource.name
+        if is_another or (certificate is None) is not (self.certificate is None):
+            self.handler = handler
+            for connection in list(self.connections):
+                connection.drain()
+        self.resource, self.certificate = resource, certificate
+        self.__attrs_post_init__()
+        self._slot_freed.set()  # the limit may be another one
 
     async def accept_forever(self, tasks: trio.Nursery) -> None:
         """Accept until closed; beyond the connection limit clients wait in the accept queue."""
@@ -120,6 +134,22 @@ class Front(Protocol):
         """Return what handles the requests of a listener's connections."""
 
 
+class ListenerChange(msgspec.Struct):
+    """What the listeners of another configuration come to."""
+
+    certificates: Mapping[str, ServerCertificate]
+    """By listener."""
+    kept: list[tuple[ListenerServer, Listener]] = []
+    """Sockets that stay, and what they are next."""
+    new: list[ListenerServer] = []
+    gone: list[ListenerServer] = []
+
+    def close(self) -> None:
+        """Close what was bound for it, where it is never served."""
+        for server in self.new:
+            server.bound.close()
+
+
 class Server:
     """Listeners that belong together: all those of standalone mode, or that of the metrics."""
 
@@ -142,11 +172,16 @@ class Server:
         self._timers = LazyTimers()
         self._listeners: list[ListenerServer] = []
         self._emptied = trio.Event()
+        self._tasks: trio.Nursery | None = None
 
     @property
     def ports(self) -> dict[str, int]:
         """Return the bound port of every listener by name."""
-        return {server.resource.name: server.bound.port for server in self._listeners}
+        return {
+            server.resource.name: server.bound.port
+            for server in self._listeners
+            if not server.is_draining
+        }
 
     @property
     def open_connections(self) -> int:
@@ -159,23 +194,64 @@ class Server:
         Raises:
             BindFailed: an address cannot be bound; what was bound before is closed again.
         """
+        self._listeners = (await self.prepare(listeners, self._certificates)).new
+
+    async def prepare(
+        self, listeners: Sequence[Listener], certificates: Mapping[str, ServerCertificate]
+    ) -> "ListenerChange":
+        """Bind what other listeners need beside those that are served.
+
+        A socket whose address and port stay is kept, whatever else of its listener changes.
+
+        Args:
+            listeners: all of the next configuration.
+            certificates: of these, by name.
+
+        Raises:
+            BindFailed: an address cannot be bound; what was bound before is closed again.
+        """
+        change = ListenerChange(certificates)
+        free = {_place(server): server for server in self._listeners if not server.is_draining}
         try:
             for resource in listeners:
+                served = free.pop((resource.address, resource.port), None)
+                if served is not None:
+                    change.kept.append((served, resource))
+                    continue
                 try:
                     bound = await self._network.listen(resource.address, resource.port)
                 except OSError as error:
                     raise BindFailed(resource, error.errno or 0) from None
-                self._listeners.append(self._new_server(resource, bound))
+                change.new.append(self._new_server(resource, bound, certificates))
         except BaseException:
-            for server in self._listeners:
-                server.bound.close()
+            change.close()
             raise
+        change.gone.extend(free.values())
+        return change
+
+    def commit(self, change: "ListenerChange") -> None:
+        """Serve other listeners from now on; `run` is running.
+
+        One that is gone takes no connections any more, and its open ones end with the request that
+        is under way.
+        """
+        assert self._tasks is not None  # noqa: S101  # see above
+        for server, resource in change.kept:
+            handler = self._front.handler_for(resource)
+            server.become(resource, handler, change.certificates.get(resource.name))
+        for server in change.gone:
+            server.drain()
+        for server in change.new:
+            self._listeners.append(server)
+            self._tasks.start_soon(server.accept_forever, self._tasks)
+        self._forget_ended()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until drained: returns once listeners and connections are closed."""
         async with trio.open_nursery() as timing:
             timing.start_soon(self._timers.run)
             async with trio.open_nursery() as tasks:
+                self._tasks = tasks
                 for server in self._listeners:
                     tasks.start_soon(server.accept_forever, tasks)
                 task_status.started()
@@ -201,9 +277,14 @@ class Server:
         for server in self._listeners:
             server.force_end()
 
-    def _new_server(self, resource: Listener, bound: BoundListener) -> ListenerServer:
+    def _new_server(
+        self,
+        resource: Listener,
+        bound: BoundListener,
+        certificates: Mapping[str, ServerCertificate],
+    ) -> ListenerServer:
         handler = self._front.handler_for(resource)
-        certificate = self._certificates.get(resource.name)
+        certificate = certificates.get(resource.name)
         return ListenerServer(resource, bound, handler, self._timers, self._tell_empty, certificate)
 
     async def _wait_until_empty(self) -> None:
@@ -213,3 +294,15 @@ class Server:
 
     def _tell_empty(self) -> None:
         self._emptied.set()
+        self._forget_ended()
+
+    def _forget_ended(self) -> None:
+        """Forget listeners that are gone, once their last connection is."""
+        if not self._front.is_draining:
+            ended = [each for each in self._listeners if each.is_draining and not each.connections]
+            for server in ended:
+                self._listeners.remove(server)
+
+
+def _place(server: ListenerServer) -> tuple[str, int]:
+    return server.resource.address, server.resource.port

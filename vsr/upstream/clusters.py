@@ -15,6 +15,7 @@ from vsr.resources.snapshot import Snapshot
 from vsr.routing.effect import ImmediateResponse
 from vsr.routing.plan import Alternatives, Call
 from vsr.routing.ports import Journal, Served
+from vsr.slices import Sliced
 from vsr.upstream.background import Background
 from vsr.upstream.candidates import CandidateBreakers
 from vsr.upstream.chain import Chain
@@ -41,54 +42,60 @@ class Surroundings(msgspec.Struct, frozen=True):
     """Where shared connections work."""
 
 
+def build_clusters(
+    snapshot: Snapshot, surroundings: Surroundings, previous: "Clusters | None" = None
+) -> Sliced["Clusters"]:
+    """Build the clusters of `snapshot`, in slices.
+
+    Args:
+        snapshot: what to serve.
+        surroundings: of the process.
+        previous: what has been served so far. A cluster that is unchanged goes on with its
+            state, and a security domain that is still used with its pool. Both are shared
+            with `previous`, which goes on as it is should these clusters never serve.
+
+    Raises:
+        ConfigRejected: TLS settings cannot be used; `previous` is left as it is.
+    """
+    inherited = {} if previous is None else previous.states
+    maker = PoolMaker(
+        surroundings.network,
+        surroundings.tls_context,
+        surroundings.background,
+        {} if previous is None else previous.pools,
+        {} if previous is None else previous.contexts,
+    )
+    built: dict[bytes, RuntimeCluster] = {}
+    for cluster in snapshot.clusters:
+        state = inherited.get(cluster) or new_state(cluster, surroundings.rng)
+        built[cluster.name.encode()] = RuntimeCluster(
+            cluster,
+            Wire.of(cluster, snapshot),
+            maker.provide(cluster, state),
+            surroundings.rng,
+            Mix.of(cluster, snapshot) if cluster.profiles else None,
+        )
+        yield
+    clusters = Clusters(maker, built)
+    if previous is not None:
+        clusters.breakers = previous.breakers
+    clusters.breakers.join(clusters, snapshot)
+    return clusters
+
+
 class Clusters:
     """Implements `routing.ports.Upstream`; pools are shared by endpoints of one security domain."""
 
-    def __init__(
-        self, snapshot: Snapshot, surroundings: Surroundings, previous: "Clusters | None" = None
-    ) -> None:
-        """Build the clusters of `snapshot`.
-
-        Args:
-            snapshot: what to serve.
-            surroundings: of the process.
-            previous: what has been served so far. A cluster that is unchanged goes on with its
-                state, and a security domain that is still used with its pool. Both are shared
-                with `previous`, which goes on as it is should these clusters never serve.
-
-        Raises:
-            ConfigRejected: TLS settings cannot be used; `previous` is left as it is.
-        """
-        inherited = {} if previous is None else previous.states
-        maker = PoolMaker(
-            surroundings.network,
-            surroundings.tls_context,
-            surroundings.background,
-            {} if previous is None else previous.pools,
-            {} if previous is None else previous.contexts,
-        )
+    def __init__(self, maker: PoolMaker, built: Mapping[bytes, RuntimeCluster]) -> None:
+        """Take what was built; see `build_clusters`."""
         self.pools: Mapping[SecurityDomain, AnyPool] = maker.pools
         """By what their connections have in common."""
         self.contexts: Mapping[ContextKey, ssl.SSLContext] = maker.contexts
         """Of the TLS settings in use."""
-        self._by_name: Mapping[bytes, RuntimeCluster] = {
-            cluster.name.encode(): RuntimeCluster(
-                cluster,
-                Wire.of(cluster, snapshot),
-                maker.provide(
-                    cluster, inherited.get(cluster) or new_state(cluster, surroundings.rng)
-                ),
-                surroundings.rng,
-                Mix.of(cluster, snapshot) if cluster.profiles else None,
-            )
-            for cluster in snapshot.clusters
-        }
+        self._by_name = built
         self._default = next(iter(self._by_name.values()), None)
         self._join_pools()
-        self.breakers: CandidateBreakers = (
-            CandidateBreakers() if previous is None else previous.breakers
-        )
-        self.breakers.join(self, snapshot)
+        self.breakers = CandidateBreakers()
 
     @property
     def connections_in_use(self) -> int:
