@@ -6,6 +6,8 @@ from enum import StrEnum
 import attrs
 import msgspec
 
+from vsr.resources.stream_comments import NO_COMMENTS, StreamComments
+
 Place = tuple[str | int, ...]
 """Keys and indices from the root of a document."""
 
@@ -86,6 +88,8 @@ class GraphSource:
     """Within its recipe."""
     params: Mapping[str, ParamSpec] = attrs.field(factory=dict, hash=False)
     limits: GraphLimits = attrs.field(factory=GraphLimits)
+    stream: StreamComments = NO_COMMENTS
+    """While a client waits for its stream."""
     steps: tuple[Mapping[str, object], ...] = attrs.field(default=(), hash=False)
     """Plain values; each has a `type`."""
     description: str = ""
@@ -141,5 +145,7 @@ class GraphCall:
     params: Mapping[str, object] = attrs.field(factory=dict, hash=False)
     """By name: plain values as authored, and `resources.program.ModelRef`s."""
     budget: CallBudget = attrs.field(factory=CallBudget)
+    stream: StreamComments = NO_COMMENTS
+    """Counts over the graph's own."""
     written: Written = attrs.field(factory=Written, eq=False, repr=False)
     """Where the decision's algorithm stands."""
