@@ -6,7 +6,7 @@ from math import inf
 import trio
 
 from vsr.codec.sse import encode_comment
-from vsr.errors import UpstreamProtocolError, VsrError
+from vsr.errors import GraphFailed, UpstreamProtocolError, VsrError
 from vsr.gateway.exchange import Exchange
 from vsr.gateway.writer import error_event, event_of_failure, render_error
 from vsr.headers import HeaderLine
@@ -15,6 +15,8 @@ from vsr.resources.stream_comments import StreamComments
 
 MAX_HELD_BYTES = 16_384
 """Of comments for a client that does not read; those that come beyond it are dropped."""
+ERROR_WRITE_S = 10.0
+"""A client that does not even read an error is cut off: no deadline covers that write."""
 _KEEP_ALIVE = encode_comment("vsr keep-alive")
 _OK = 200
 _FIRST_ERROR = 400
@@ -63,6 +65,8 @@ class CommentedExchange:
         self._status = 0
         """Of the answer, where it is another one than was sent."""
         self._is_over = False
+        self._is_given_up = False
+        """Whether the client took too long to read an error."""
         self._wake = trio.Event()
         self._stopped = trio.Event()
 
@@ -111,12 +115,18 @@ class CommentedExchange:
             self._stopped.set()
 
     async def respond(self, status: int, lines: list[HeaderLine], body: bytes) -> None:
-        """Send a whole answer: an event stream, or an error."""
+        """Send a whole answer: an event stream, or an error.
+
+        Raises:
+            UpstreamProtocolError: it can't go on the stream that has begun.
+            GraphFailed: it is an error, and the client does not read on.
+        """
+        if self._is_begun and status >= _FIRST_ERROR:
+            await self._respond_late(status, body)
+            return
         await self._stop()
         if not self._is_begun:
             await self._exchange.respond(status, lines, body)
-        elif status >= _FIRST_ERROR:
-            await self._fail(status, event_of_failure(status, body, self.head.target))
         else:
             _require_stream(status, lines)
             await self._send_content(body)
@@ -125,7 +135,11 @@ class CommentedExchange:
     async def start(
         self, status: int, lines: list[HeaderLine], length: int | None, first: bytes
     ) -> None:
-        """Send the beginning of an answer; its head is dropped where one was sent."""
+        """Send the beginning of an answer; its head is dropped where one was sent.
+
+        Raises:
+            UpstreamProtocolError: it can't go on the stream that has begun.
+        """
         await self._stop()
         if not self._is_begun:
             await self._exchange.start(status, lines, length, first)
@@ -134,12 +148,29 @@ class CommentedExchange:
         await self._send_content(first)
 
     async def fail(self, error: VsrError) -> None:
-        """Answer with an error; nothing of another answer was sent."""
-        await self._stop()
-        if self._is_begun:
-            await self._fail(error.status, error_event(error, self.head.target))
-        else:
+        """Answer with an error; nothing of another answer was sent, and `run` has ended."""
+        if not self._is_begun:
             await self._exchange.respond(*render_error(error, self.head.target))
+            return
+        self._status = error.status
+        if self.is_behind or self._is_given_up:
+            self.abort()  # a comment went out in part, and nobody knows how much of it
+        else:
+            await self._end_with(error_event(error, self.head.target))
+
+    async def _respond_late(self, status: int, body: bytes) -> None:
+        """Send an error that comes behind comments.
+
+        Raises:
+            GraphFailed: the client does not read on.
+        """
+        self._status = status
+        with trio.move_on_after(ERROR_WRITE_S):
+            await self._stop()
+            await self._end_with(event_of_failure(status, body, self.head.target))
+            return
+        self._is_given_up = True
+        raise GraphFailed("the client does not read its stream", status=status)
 
     async def _comment(self) -> None:
         while not self._is_over:
@@ -159,12 +190,8 @@ class CommentedExchange:
         self._has_content = True
         await self._write(self._take() + data)
 
-    async def _fail(self, status: int, event: bytes) -> None:
+    async def _end_with(self, event: bytes) -> None:
         """End the stream by an error event, which no client takes for an answer."""
-        self._status = status
-        if self.is_behind:
-            self.abort()  # a comment went out in part, and nobody knows which
-            return
         await self.flush()
         await self._write(self._take() + event)
         await self.end()
@@ -196,5 +223,5 @@ def _require_stream(status: int, lines: list[HeaderLine]) -> None:
     fields = dict(lines)
     is_stream = b"text/event-stream" in fields.get(b"content-type", b"").lower()
     is_plain = fields.get(b"content-encoding", b"").strip().lower() in _IDENTITY
-    if not (is_stream and is_plain and status < 300):  # noqa: PLR2004  # the 2xx class
+    if not (is_stream and is_plain and status == _OK):
         raise UpstreamProtocolError("the answer is no event stream")

@@ -20,7 +20,7 @@ from vsr.errors import (
 )
 from vsr.gateway.auth import check_api_key
 from vsr.gateway.client_body import ClientBody, start_total
-from vsr.gateway.commented_exchange import CommentedExchange
+from vsr.gateway.commented_exchange import ERROR_WRITE_S, CommentedExchange
 from vsr.gateway.exchange import Exchange
 from vsr.gateway.ingress import (
     ANTHROPIC_CLIENT_KEYS,
@@ -45,8 +45,6 @@ from vsr.routing.session import BodyMode
 from vsr.telemetry.access_log import AccessLog
 
 _FIRST_ERROR = 400
-_ERROR_WRITE_S = 10.0
-"""A client that does not even read an error is cut off: no deadline covers that write."""
 _log = logging.getLogger("vsr.gateway")
 
 
@@ -344,7 +342,7 @@ class RequestRun(msgspec.Struct, eq=False):
             self._tell_in_stream()
             self.exchange.abort()
             return
-        with trio.move_on_after(_ERROR_WRITE_S):
+        with trio.move_on_after(ERROR_WRITE_S):
             if self.commented is not None:
                 await self.commented.fail(error)
             else:
