@@ -1,6 +1,7 @@
 """A Router whose graph lets its clients wait, and clients that note when they are told what."""
 
 import json
+from collections.abc import Sequence
 from typing import Self
 
 import attrs
@@ -122,11 +123,17 @@ async def ask_h1(scene: Scene, body: bytes = STREAM, target: bytes = CHAT) -> He
     return heard
 
 
-async def hear(connection: MemoryConnection, body: bytes = STREAM, target: bytes = CHAT) -> Heard:
+async def hear(
+    connection: MemoryConnection,
+    body: bytes = STREAM,
+    target: bytes = CHAT,
+    *,
+    lines: Sequence[HeaderLine] = (),
+) -> Heard:
     """Ask, and read the answer until it ends in whatever way."""
     heard, start_s, http = Heard(), trio.current_time(), ClientConnection()
     http.begin(is_head_request=False)
-    await connection.send(encode_request(b"POST", target, b"demo", [], len(body)) + body)
+    await connection.send(encode_request(b"POST", target, b"demo", list(lines), len(body)) + body)
     while not http.is_complete:
         try:
             data = await connection.receive()

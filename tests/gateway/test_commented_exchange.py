@@ -1,5 +1,6 @@
 """Comments of a stream that a graph answers: when they come, and what comes behind them."""
 
+import attrs
 import pytest
 import trio
 import trio.testing
@@ -14,12 +15,14 @@ from tests.gateway.commented import (
     VERSIONS,
     ask,
     ask_h1,
+    hear,
     routing,
     start,
     times,
 )
 from vsr.demo.faults import Fault
 from vsr.demo.script import Script
+from vsr.engine.pipeline import RoutingEngine
 
 
 @VERSIONS
@@ -179,3 +182,94 @@ async def test_nothing_is_told_once_there_is_content(
     assert heard.is_ordered
     assert heard.is_whole
     assert heard.pieces[-1][0] > 30
+
+
+@pytest.mark.parametrize(
+    ("graph", "decision", "expected"),
+    [
+        (AFTER_2S, "", [2, 4]),
+        (AFTER_2S, "{keep_alive_after: 3s}", [3]),
+        (AFTER_2S, "{keep_alive_after: 0s}", []),
+        ("", "{keep_alive_after: 3s}", [3]),
+        (AFTER_2S, "{progress: false}", [2, 4]),
+    ],
+)
+async def test_word_of_the_decision_counts_over_that_of_the_graph(
+    graph: str,
+    decision: str,
+    expected: list[float],
+    nursery: trio.Nursery,
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Key by key."""
+    scene = await start(nursery, routing(graph, decision=decision), Script(latency_s=5))
+
+    heard = await ask_h1(scene)
+
+    assert times(heard) == expected
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        "type: graph, graph: builtin/hedge, params: {after: 60s}",
+        "type: fusion",
+        "type: ratings",
+    ],
+)
+async def test_graphs_that_ship_can_be_told_of(
+    algorithm: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """By the word of the decision that runs one, be it as an algorithm of the reference."""
+    text = (
+        "{decisions: [{name: all, modelRefs: [{model: alpha}, {model: beta}], "
+        f"algorithm: {{{algorithm}, stream: {{progress: true, keep_alive_after: 2s}}}}}}]}}"
+    )
+    scene = await start(nursery, text, Script(latency_s=5), Script(latency_s=5))
+
+    heard = await ask_h1(scene)
+
+    told = [block for _, block in heard.comments]
+    assert told[0].startswith(b": vsr step=")
+    assert KEEP_ALIVE in told
+    assert any(b" model=alpha status=succeeded" in block for block in told)
+    assert heard.is_ordered
+    assert heard.events[-1] == b"data: [DONE]\n\n"
+
+
+async def test_comments_come_where_routing_may_wait(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """The model runtime is asked first; its limit is none of the graph."""
+    scene = await start(nursery, routing(AFTER_2S), Script(latency_s=3))
+    engine = scene.router.generation.engine
+    assert isinstance(engine, RoutingEngine)
+    engine.may_wait = True
+    engine._settings = attrs.evolve(engine._settings, may_wait=True)
+
+    heard = await ask_h1(scene)
+
+    assert times(heard) == [2]
+    assert heard.events[-1] == b"data: [DONE]\n\n"
+
+
+async def test_head_has_what_is_known_before_the_graph_runs(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Who decided, and with `x-vsr-debug` why; nothing of what is only known behind it."""
+    scene = await start(nursery, routing(AFTER_2S), Script(latency_s=3))
+    connection = await scene.router.connect()
+
+    heard = await hear(connection, lines=[(b"x-vsr-debug", b"true")])
+
+    assert {name for name, _ in heard.lines if name.startswith(b"x-vsr-")} == {
+        b"x-vsr-schema-version",
+        b"x-vsr-response-path",
+        b"x-vsr-config-version",
+        b"x-vsr-selected-recipe",
+        b"x-vsr-selected-decision",
+        b"x-vsr-selected-confidence",
+        b"x-vsr-selected-reasoning",
+        b"x-vsr-injected-system-prompt",
+        b"x-vsr-context-token-count",
+    }

@@ -88,8 +88,6 @@ class GraphSource:
     """Within its recipe."""
     params: Mapping[str, ParamSpec] = attrs.field(factory=dict, hash=False)
     limits: GraphLimits = attrs.field(factory=GraphLimits)
-    stream: StreamComments = NO_COMMENTS
-    """While a client waits for its stream."""
     steps: tuple[Mapping[str, object], ...] = attrs.field(default=(), hash=False)
     """Plain values; each has a `type`."""
     description: str = ""
@@ -101,6 +99,8 @@ class GraphSource:
     """Of it in that file; empty where it has a file of its own."""
     lines: Mapping[Place, int] = attrs.field(factory=dict, repr=False, hash=False)
     """By the path of every value within the graph, its line, 1-based."""
+    stream: StreamComments = NO_COMMENTS
+    """While a client waits for its stream."""
 
     def line(self, path: Sequence[str | int] = ()) -> int:
         """Return the line of `path` within the graph, or of its nearest ancestor that exists.
@@ -145,7 +145,7 @@ class GraphCall:
     params: Mapping[str, object] = attrs.field(factory=dict, hash=False)
     """By name: plain values as authored, and `resources.program.ModelRef`s."""
     budget: CallBudget = attrs.field(factory=CallBudget)
-    stream: StreamComments = NO_COMMENTS
-    """Counts over the graph's own."""
     written: Written = attrs.field(factory=Written, eq=False, repr=False)
     """Where the decision's algorithm stands."""
+    stream: StreamComments = NO_COMMENTS
+    """Counts over the graph's own."""

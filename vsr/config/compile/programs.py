@@ -153,7 +153,7 @@ def _algorithm(
         call = None if call is None else attrs.evolve(call, written=given.written)
     elif algorithm.type == "graph":
         name = (algorithm.graph or "").strip()
-        call = GraphCall(name, given.params, call_budget(algorithm.budget), written=given.written)
+        call = GraphCall(name, given.params, call_budget(algorithm.budget), given.written)
     if call is not None:
         call = attrs.evolve(call, stream=stream_comments(algorithm.stream))
     return Algorithm(algorithm.type, call)
