@@ -18,6 +18,8 @@ MAX_HELD_BYTES = 16_384
 ERROR_WRITE_S = 10.0
 """A client that does not even read an error is cut off: no deadline covers that write."""
 _KEEP_ALIVE = encode_comment("vsr keep-alive")
+_BEHIND_S = 1e-6
+"""What ends at the very time at which a comment is due goes before it, always."""
 _OK = 200
 _FIRST_ERROR = 400
 _IDENTITY = (b"", b"identity")
@@ -54,7 +56,7 @@ class CommentedExchange:
         self.flush, self.try_write = exchange.flush, exchange.try_write
         self.end = exchange.end
         self._exchange = exchange
-        self._silence_s = comments.keep_alive_s or inf
+        self._silence_s = (comments.keep_alive_s or inf) + _BEHIND_S
         self._lines = lines
         self._on_gone = on_gone
         self._held: list[bytes] = []
