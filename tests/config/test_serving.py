@@ -155,6 +155,19 @@ def test_algorithms_of_several_models_are_served_in_standalone_mode_alone(kind: 
     assert places(text, Gateway.EXTPROC) == ["routing.decisions[0].algorithm.type"]
 
 
+def test_comments_of_streams_are_served_in_standalone_mode_alone() -> None:
+    """An Envoy in front sends the head when it gets one, and no comment before it."""
+    text = LOOPER_DOCUMENT.format(type="graph", more=", graph: g, stream: {progress: true}")
+    text = text.replace("g: {steps", "g: {stream: {keep_alive_after: 10s}, steps")
+
+    assert places(text) == []
+    assert places(text, Gateway.EXTPROC) == [
+        "routing.graphs.g.stream",
+        "routing.decisions[0].algorithm.type",
+        "routing.decisions[0].algorithm.stream",
+    ]
+
+
 def test_names_of_algorithms_are_served_in_standalone_mode_alone() -> None:
     """And so is the store of their runs, but for one that there is not yet."""
     looper = "global: {{integrations: {{looper: {{{}}}}}}}"

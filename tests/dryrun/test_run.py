@@ -282,3 +282,40 @@ def test_printed_report_is_the_golden_one(name: str) -> None:
     assert text == (FIXTURES / f"{name}.txt").read_text(encoding="utf-8")
     assert max(map(len, text.splitlines())) <= 80
     assert text.isascii()
+
+
+def test_failure_behind_comments_is_told_with_the_answer() -> None:
+    """The client sees status 200, a comment first, and the error at the end of the stream."""
+    graph = """
+stream: {keep_alive_after: 2s}
+limits: {timeout: 5s}
+steps:
+  - {id: answer, type: call, model: alpha}
+  - {type: respond, from: $answer}
+"""
+    world = "{request: {question: Hi, stream: true}, models: {alpha: {latency: 60s}}}"
+
+    record = run(graph, world)
+
+    answer = record.answer
+    assert (answer.status, answer.end) == (200, "whole")
+    assert answer.text == "upstream request timeout"
+    assert answer.first_byte_s == pytest.approx(2)
+    assert answer.ended_s == pytest.approx(5)
+    assert "first byte at 2.000s (a comment)" in render_text(record)
+
+
+def test_comment_and_what_ends_at_its_time_have_an_order() -> None:
+    """Or the same seed would not give the same output."""
+    graph = """
+stream: {progress: true, keep_alive_after: 1s}
+steps:
+  - {id: rounds, type: loop, times: 5, do: [{id: said, type: call, model: alpha}]}
+  - {id: answer, type: call, model: alpha}
+  - {type: respond, from: $answer}
+"""
+    world = "{request: {question: Hi, stream: true}, models: {alpha: {latency: 1s}}}"
+
+    outputs = {run(graph, world).answer.body for _ in range(6)}
+
+    assert len(outputs) == 1

@@ -151,6 +151,15 @@ def encode_event(data: bytes, *, event: str = "") -> bytes:
     return name + _data_lines(data, b"\n") + b"\n\n"
 
 
+def encode_comment(text: str) -> bytes:
+    """Return the bytes of a comment, which no client takes for an event.
+
+    The empty line behind it lets readers that cut streams at empty lines see it at once.
+    """
+    words = text.replace("\r", " ").replace("\n", " ")
+    return f": {words}\n\n".encode("utf-8", "replace")
+
+
 def replace_data(raw: bytes, data: bytes, *, is_first: bool = False) -> bytes:
     """Return the block with other data; its other lines and its way to end lines stay."""
     pieces = [_BOM] if is_first and raw.startswith(_BOM) else []

@@ -60,12 +60,16 @@ def _lines(found: "Found") -> Iterator[str]:
     if source.params:
         yield "\nparameters"
         yield from _params(source.params)
-    limits = source.authored.get("limits")
-    if limits:
-        yield "\nlimits"
-        yield from textwrap.wrap(
-            in_one_line(limits).strip("{}"), _WIDTH, initial_indent="  ", subsequent_indent="  "
-        )
+    for key in ("limits", "stream"):
+        written = source.authored.get(key)
+        if written:
+            yield f"\n{key}"
+            yield from textwrap.wrap(
+                in_one_line(written).strip("{}"),
+                _WIDTH,
+                initial_indent="  ",
+                subsequent_indent="  ",
+            )
     yield "\nsteps"
     yield textwrap.indent(render_tree(outline(source.steps), _WIDTH - 2), "  ")
 

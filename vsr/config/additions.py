@@ -16,6 +16,7 @@ ADDED_DEFINITIONS = frozenset(
         "Graph",
         "GraphLimits",
         "GraphParam",
+        "GraphStream",
         "LastResort",
         "ListenerIdentity",
         "ListenerSystemOne",
@@ -30,7 +31,7 @@ ADDED_KEYS: Mapping[str, frozenset[str]] = {
         # The workspace mark, which the reference's command line reads and takes out.
         "": "setup",
         # The budget is the reference's; graphs are ours.
-        "AlgorithmConfig": "budget graph params",
+        "AlgorithmConfig": "budget graph params stream",
         # Ours.
         "CanonicalBackendRef": "api_format health_check_path http_version tls",
         "CanonicalRouterGlobal": "egress",

@@ -56,10 +56,12 @@ NOT_SERVED_VALUES: Mapping[str, frozenset[str]] = {
 STANDALONE_ONLY: Mapping[str, frozenset[str]] = {
     cls: frozenset(keys.split())
     for cls, keys in {
+        "Algorithm": "stream",
         "BackendRef": "health_check_path http_version tls",
         "DecisionReliability": """
             first_byte_timeout idle_timeout retry_after_max retry_back_off_base
             retry_back_off_max""",
+        "Graph": "stream",
         "Listener": "models tls",
         "LooperConfig": "flow fusion remom",
         "Reliability": """

@@ -111,17 +111,26 @@ def _written_objects(
     value: object, written: Value, path: Path
 ) -> Iterator[tuple[DocumentObject, dict[str, Value], Path]]:
     """Return every object that was written, with what was written and where, outer before inner."""
-    if isinstance(written, list) and isinstance(value, tuple):
-        for at, item in enumerate(value):
-            if isinstance(written[at], dict):
-                yield from _written_objects(item, written[at], (*path, at))
-    elif isinstance(written, dict) and isinstance(value, DocumentObject):
+    if isinstance(written, dict) and isinstance(value, DocumentObject):
         yield value, written, path
+    for key, item, inner in _parts(value, written):
+        if isinstance(inner, dict | list):
+            yield from _written_objects(item, inner, (*path, key))
+
+
+def _parts(value: object, written: Value) -> Iterator[tuple[str | int, object, Value]]:
+    """Return what lies inside of `value`, by its key, with what was written of it."""
+    if isinstance(written, list) and isinstance(value, tuple):
+        yield from zip(range(len(value)), value, written, strict=False)
+    elif isinstance(written, dict) and isinstance(value, DocumentObject):
         fields = fields_of(type(value))
         for key, inner in written.items():
-            if isinstance(inner, dict | list) and key in fields:
-                item = fields[key].of(value)
-                yield from _written_objects(item, inner, (*path, key))
+            if key in fields:
+                yield key, fields[key].of(value), inner
+    elif isinstance(written, dict) and isinstance(value, Mapping):
+        for key, item in value.items():
+            if key in written:
+                yield key, item, written[key]
 
 
 def _check_key(owner: DocumentObject, key: str, plan: _Plan, path: Path, report: Report) -> None:

@@ -7,6 +7,7 @@ import attrs
 import trio
 
 from vsr.codec.chat_reply import read_reply
+from vsr.codec.sse import SseDecoder
 from vsr.dryrun.record import AnswerRecord
 from vsr.dryrun.scenario import RequestScript
 from vsr.errors import GraphFailed
@@ -94,7 +95,15 @@ def _said(
         reply = read_reply("", body, is_stream=is_stream)
     except GraphFailed:
         return "", ()
-    return reply.content, tuple((call.name, call.arguments) for call in reply.tool_calls)
+    text = reply.content or (_stream_error(body) if is_stream else "")
+    return text, tuple((call.name, call.arguments) for call in reply.tool_calls)
+
+
+def _stream_error(body: bytes) -> str:
+    """Return the text of the error event that a stream has instead of an answer, if it has."""
+    events = SseDecoder().feed(body)
+    told = [event.data for event in events if event.data is not None]
+    return _error_text(told[-1]) if told and told[-1].startswith(b'{"error"') else ""
 
 
 def _error_text(body: bytes) -> str:

@@ -1,5 +1,6 @@
 """The part of the request phase in which a graph answers for a decision."""
 
+from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ from vsr.codec.chat_body import read_body
 from vsr.deadline import Deadline
 from vsr.engine.decision_graph import DecisionGraph
 from vsr.engine.endpoints import Protocol
+from vsr.engine.graph_answer import STREAM, confidence_edits
+from vsr.engine.graph_progress import watch_progress
 from vsr.engine.hop import EngineHop, SessionHops
 from vsr.engine.request_phase import as_chat
 from vsr.engine.response_phase import error_body
@@ -29,12 +32,17 @@ if TYPE_CHECKING:
     from vsr.engine.session import RoutingSession
 
 _JSON = HeaderEdit(b"content-type", b"application/json")
-_STREAM = HeaderEdit(b"content-type", b"text/event-stream")
 _DONE = b"data: [DONE]\n\n"
 
 
-async def answer_by_graph(session: "RoutingSession") -> Effect:
+async def answer_by_graph(
+    session: "RoutingSession", tell: Callable[[str], None] | None = None
+) -> Effect:
     """Run the graph of the session's decision.
+
+    Args:
+        session: whose decision is answered for by a graph.
+        tell: gets a text for each step and call that begins or ends; None where nobody listens.
 
     Returns:
         The answer, or nothing where the graph hands out its last call: the session's tail then.
@@ -51,6 +59,8 @@ async def answer_by_graph(session: "RoutingSession") -> Effect:
     session.run = run
     if session.settings.surroundings.on_run is not None:
         session.settings.surroundings.on_run(run)
+    if tell is not None:
+        watch_progress(run, tell)
     clock = session.settings.surroundings.monotonic
     began_at = clock()
     try:
@@ -135,13 +145,11 @@ def _answered(session: "RoutingSession", told: _Told) -> Effect:
         else:
             body = chat_response_to_anthropic(body, model=answer.model).body
     edits = [
-        _STREAM if answer.is_stream else _JSON,
+        STREAM if answer.is_stream else _JSON,
         *told.decided.edits,
         HeaderEdit(b"x-vsr-selected-model", answer.model.encode()),
+        *confidence_edits(session),
     ]
-    confidence = session.confidence
-    if confidence is not None and confidence >= 0:
-        edits.append(HeaderEdit(b"x-vsr-selected-confidence", b"%.4f" % confidence))
     if session.is_debugging:
         edits += [*_debug_edits(told), *session.debug_edits()]
     return Effect(immediate=ImmediateResponse(answer.status, tuple(edits), body))

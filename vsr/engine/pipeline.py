@@ -8,17 +8,20 @@ from vsr.engine.calls import call_of
 from vsr.engine.endpoints import is_passed_on
 from vsr.engine.entrypoint import compile_entrypoints
 from vsr.engine.extensions import Extensions, Surroundings
+from vsr.engine.graph_ahead import graph_ahead
 from vsr.engine.model_list import render_model_list
 from vsr.engine.renditions import SessionRenditions, renditions
 from vsr.engine.request_phase import Outgoing
 from vsr.engine.session import BYPASS, GRAPH_AHEAD, INFERENCE, RoutingSession, is_true
 from vsr.engine.settings import Settings, compile_settings
 from vsr.engine.target import Keystone, Target, Workshop
+from vsr.errors import RoutingFailed
 from vsr.graph.run import PLAIN_TAIL
 from vsr.headers import Headers
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.effect import (
     UNCHANGED,
+    Effect,
     ImmediateResponse,
     apply_body,
     apply_headers,
@@ -58,16 +61,13 @@ class RoutingEngine:
                 return _answer(session, first.immediate)
             if request.body or session.endpoint in INFERENCE:
                 waits = self._settings.may_wait or session.endpoint not in INFERENCE
-                second = await session.request_body() if waits else session.decide()
+                second = await session.judge() if waits else session.decide()
                 if second is GRAPH_AHEAD:
-                    second = await session.run_graph()
+                    return _ahead(session) or _graph_plan(session, await session.run_graph())
                 if second.immediate is not None:
                     return _answer(session, second.immediate)
-            tail = session.tail
-            if tail is not None and tail.hop is not None:
-                return _send(session, tail.hop.call)
             call = call_of(request, first, second)
-            if tail is None:
+            if session.tail is None:
                 session.hand_out(call.route_key.decode("latin-1"))
             return _send(session, call)
         except BaseException:
@@ -142,6 +142,24 @@ def _answer(session: RoutingSession, immediate: ImmediateResponse) -> Plan:
         label=session.label,
         earlier=session.earlier_attempts,
     )
+
+
+def _ahead(session: RoutingSession) -> Plan | None:
+    """Return the plan to run the session's graph, if its client is told while it runs."""
+    ahead = graph_ahead(session, _graph_plan)
+    if ahead is None:
+        return None
+    return Plan(session, Settlement(session.finish), label=session.label, ahead=ahead)
+
+
+def _graph_plan(session: RoutingSession, effect: Effect) -> Plan:
+    """Return what a session's graph has come to."""
+    if effect.immediate is not None:
+        return _answer(session, effect.immediate)
+    tail = session.tail
+    if tail is None or tail.hop is None:
+        raise RoutingFailed  # unreachable: a graph answers or hands out a call
+    return _send(session, tail.hop.call)
 
 
 def _send(session: RoutingSession, call: Call) -> Plan:

@@ -123,6 +123,11 @@ class RoutingSession(msgspec.Struct, gc=False):
 
     async def request_body(self) -> Effect:
         """Decide who serves the request and rewrite it for that backend."""
+        effect = await self.judge()
+        return await self.run_graph() if effect is GRAPH_AHEAD else effect
+
+    async def judge(self) -> Effect:
+        """Do the same but for a graph: `GRAPH_AHEAD` wants `run_graph` to be called."""
         if self.endpoint not in INFERENCE:
             return UNCHANGED
         if not self.settings.may_wait:
@@ -132,9 +137,7 @@ class RoutingSession(msgspec.Struct, gc=False):
             chat = self.chat = read_request(self.endpoint, self.request)
             asks = self.settings.entrypoints.asks(chat)
             effect = self._choose(chat, await self._ask(asks) if asks else NO_ANSWERS)
-            if effect is GRAPH_AHEAD:
-                effect = await run_graph(self)
-            elif self.target is not None and self.outgoing is not None:
+            if self.target is not None and self.outgoing is not None:
                 self.hand_out(self.target.alias)
         except VsrError as error:
             return self.refuse(error)
@@ -142,10 +145,7 @@ class RoutingSession(msgspec.Struct, gc=False):
         return effect
 
     def decide(self) -> Effect:
-        """Do the same for an inference request where the model runtime is not asked.
-
-        `GRAPH_AHEAD` wants `run_graph` to be called.
-        """
+        """Do what `judge` does for an inference request, where the runtime is not asked."""
         clock = self.settings.surroundings.monotonic
         started_at = clock()
         try:

@@ -13,14 +13,26 @@ class Exchange(Protocol):
     """What the handler gets from a connection: a head, a body to read, a response to write."""
 
     head: RequestHead
-    is_committed: bool
-    """Whether the response head was sent: from then on nothing can be taken back."""
-    has_ended: bool
-    """Whether the response was sent to its end."""
-    status: int
-    """Status that was sent, 0 before."""
-    bytes_sent: int
-    """Body bytes sent."""
+
+    @property
+    def is_committed(self) -> bool:
+        """Return whether anything of the answer was sent: then nothing can be taken back."""
+        ...
+
+    @property
+    def has_ended(self) -> bool:
+        """Return whether the response was sent to its end."""
+        ...
+
+    @property
+    def status(self) -> int:
+        """Return the status of the answer, 0 before it is sent."""
+        ...
+
+    @property
+    def bytes_sent(self) -> int:
+        """Return the body bytes sent."""
+        ...
 
     @property
     def is_behind(self) -> bool:

@@ -20,6 +20,7 @@ from vsr.errors import (
 )
 from vsr.gateway.auth import check_api_key
 from vsr.gateway.client_body import ClientBody, start_total
+from vsr.gateway.commented_exchange import ERROR_WRITE_S, CommentedExchange
 from vsr.gateway.exchange import Exchange
 from vsr.gateway.ingress import (
     ANTHROPIC_CLIENT_KEYS,
@@ -27,6 +28,7 @@ from vsr.gateway.ingress import (
     IngressRules,
     ingress_headers,
 )
+from vsr.gateway.log_line import access_line
 from vsr.gateway.relay import is_short, pass_as_it_comes, pass_stream, pass_whole, replaced
 from vsr.gateway.request_scope import RequestScope
 from vsr.gateway.writer import render_error
@@ -36,15 +38,13 @@ from vsr.resources.listener import Listener
 from vsr.routing.effect import ImmediateResponse, render_immediate
 from vsr.routing.generation import Generation
 from vsr.routing.outcome import Attempt, Cause, Outcome, Terminal
-from vsr.routing.plan import UNROUTED, Alternatives, Call, Plan
+from vsr.routing.plan import Ahead, Alternatives, Call, Plan
 from vsr.routing.ports import Admission, Journal, UpstreamResponse
 from vsr.routing.request import MESSAGES_PATH, Request
 from vsr.routing.session import BodyMode
-from vsr.telemetry.access_log import AccessLine, AccessLog
+from vsr.telemetry.access_log import AccessLog
 
 _FIRST_ERROR = 400
-_ERROR_WRITE_S = 10.0
-"""A client that does not even read an error is cut off: no deadline covers that write."""
 _log = logging.getLogger("vsr.gateway")
 
 
@@ -78,6 +78,8 @@ class RequestRun(msgspec.Struct, eq=False):
     is_admitted: bool = False
     source: ClientBody | None = None
     """The body, where it is passed on as it comes."""
+    commented: CommentedExchange | None = None
+    """The exchange, where its client is told of the graph that answers."""
 
     async def work(self) -> None:
         """Answer the request, in its nursery; only cancellation passes."""
@@ -128,7 +130,7 @@ class RequestRun(msgspec.Struct, eq=False):
             self.admission.release(self.request)
         if self.generation is not None:
             self.generation.release()
-        self.access_log.add(self._access_line(outcome))
+        self.access_log.add(access_line(self, outcome))
 
     async def _answer(self) -> None:
         generation, exchange, listener = self.generation, self.exchange, self.listener
@@ -175,9 +177,29 @@ class RequestRun(msgspec.Struct, eq=False):
                 self.source = source
                 await self._attach(generation, plan.call, source)
             await self._relay(generation, listener, plan, plan.call)
+        else:
+            await self._answer_without_call(generation, listener, plan)
+
+    async def _answer_without_call(
+        self, generation: Generation, listener: Listener, plan: Plan
+    ) -> None:
+        """Send what was answered at once, or what a graph comes to that has yet to run."""
+        if plan.ahead is not None:
+            self.plan = plan = await self._run_ahead(plan.ahead)
+            self.journal.attempts += plan.earlier
+        if plan.call is not None:
+            await self._relay(generation, listener, plan, plan.call)
         elif plan.immediate is not None:
             status, lines = render_immediate(plan.immediate)
-            await exchange.respond(status, lines, plan.immediate.body)
+            await self.exchange.respond(status, lines, plan.immediate.body)
+
+    async def _run_ahead(self, ahead: Ahead) -> Plan:
+        """Let a graph run, and its client be told until there is something of an answer."""
+        on_gone = partial(self.scope.end, Cause.CLIENT_GONE)
+        told = CommentedExchange(self.exchange, ahead.comments, ahead.lines, on_gone)
+        self.exchange = self.commented = told
+        self.scope.start_soon(told.run)
+        return await ahead.run(told.tell)
 
     def _passed_on(
         self, generation: Generation, listener: Listener, headers: Headers
@@ -320,8 +342,11 @@ class RequestRun(msgspec.Struct, eq=False):
             self._tell_in_stream()
             self.exchange.abort()
             return
-        with trio.move_on_after(_ERROR_WRITE_S):
-            await self.exchange.respond(*render_error(error, self.exchange.head.target))
+        with trio.move_on_after(ERROR_WRITE_S):
+            if self.commented is not None:
+                await self.commented.fail(error)
+            else:
+                await self.exchange.respond(*render_error(error, self.exchange.head.target))
             return
         self.exchange.abort()
 
@@ -350,51 +375,3 @@ class RequestRun(msgspec.Struct, eq=False):
         if error is not None and (exchange.has_ended or cause is None):
             return Outcome(Terminal.FAILED, None, status, usage, attempts)
         return Outcome(Terminal.CANCELLED, cause, status, usage, attempts)
-
-    def _access_line(self, outcome: Outcome) -> AccessLine:
-        exchange, request, upstream_s = self.exchange, self.request, self.upstream_s
-        head, log, first_byte_s = exchange.head, self.access_log, self.first_byte_s
-        label = UNROUTED if self.plan is None else self.plan.label
-        text, usage = head.text(), outcome.usage
-        # Times are cut to three decimals by hand: `round` costs ten times as much.
-        return AccessLine(
-            start_time=log.stamp(self.wall_ns),
-            method=text.method,
-            path=text.target,
-            protocol=exchange.protocol,
-            response_code=exchange.status,
-            bytes_received=self._body_bytes() if head.length is None else head.length,
-            bytes_sent=exchange.bytes_sent,
-            duration_ms=int((exchange.now() - self.started_at) * 1e6) / 1e3,
-            upstream_service_time=None if upstream_s is None else int(upstream_s * 1e6) / 1e3,
-            x_forwarded_for=text.forwarded_for,
-            user_agent=text.user_agent,
-            request_id=head.fields.get(b"x-request-id", b"").decode("latin-1")
-            if request is None
-            else request.id,
-            authority=text.authority,
-            upstream_host="" if self.served is None else self.served.address,
-            response_flags=self._flags(outcome),
-            outcome=outcome.terminal,
-            cause=outcome.cause,
-            attempts=len(outcome.attempts),
-            listener=self.listener_name,
-            recipe=label.recipe,
-            decision=label.decision,
-            model=label.model,
-            config_version=0 if self.generation is None else self.generation.version,
-            prompt_tokens=None if usage is None else usage.prompt_tokens,
-            completion_tokens=None if usage is None else usage.completion_tokens,
-            first_byte_ms=None if first_byte_s is None else int(first_byte_s * 1e6) / 1e3,
-        )
-
-    def _body_bytes(self) -> int:
-        """Return how much of a body of no declared length was read, as far as it is known."""
-        if self.source is not None:
-            return self.source.size_bytes
-        return 0 if self.request is None else len(self.request.body)
-
-    def _flags(self, outcome: Outcome) -> str:
-        if outcome.cause is Cause.CLIENT_GONE:
-            return "DC"
-        return self.error.flag if self.error is not None else "-"

@@ -1,8 +1,11 @@
 """Responses that the gateway makes itself."""
 
+import msgspec
+
 from vsr.codec.anthropic.error import anthropic_error
 from vsr.codec.error_body import openai_error
-from vsr.errors import InvalidRequest, UpstreamFailure, VsrError
+from vsr.codec.sse import encode_event
+from vsr.errors import GraphFailed, InvalidRequest, UpstreamFailure, VsrError
 from vsr.headers import HeaderLine
 from vsr.http.h1_server import encode_head
 from vsr.routing.request import MESSAGES_PATH
@@ -24,6 +27,35 @@ def render_error(error: VsrError, target: bytes) -> tuple[int, list[HeaderLine],
     is_anthropic = target.startswith(MESSAGES_PATH)
     body = anthropic_error(error) if is_anthropic else openai_error(error)
     return error.status, [_JSON, *error.headers], body
+
+
+def error_event(error: VsrError, target: bytes) -> bytes:
+    """Return the event that tells the client of an error, in the protocol that `target` tells."""
+    if target.startswith(MESSAGES_PATH):
+        return encode_event(anthropic_error(error), event="error")
+    return encode_event(openai_error(error))
+
+
+def event_of_failure(status: int, body: bytes, target: bytes) -> bytes:
+    """Return the event that says what an answer would have said that is an error.
+
+    Args:
+        status: of that answer, 400 or above.
+        body: in the client's protocol; of any other only the status is told.
+        target: of the request.
+    """
+    try:
+        msgspec.json.decode(body, type=_ErrorBody)
+    except msgspec.MsgspecError:
+        return error_event(GraphFailed(f"the answer has status {status}", status=status), target)
+    name = "error" if target.startswith(MESSAGES_PATH) else ""
+    return encode_event(msgspec.json.format(body, indent=-1), event=name)
+
+
+class _ErrorBody(msgspec.Struct):
+    """What both protocols' errors have."""
+
+    error: dict[str, object]
 
 
 def refusal(status: int, reason: str) -> bytes:

@@ -9,6 +9,7 @@ from vsr.graph.budget import UNLIMITED, Limits
 from vsr.graph.params import Facts
 from vsr.graph.run import PlainTail
 from vsr.resources.graph import OnExhausted, ParamSpec
+from vsr.resources.stream_comments import NO_COMMENTS, StreamComments
 
 
 @attrs.frozen
@@ -31,5 +32,7 @@ class CompiledGraph:
     """Whether a call of it may wait for the client's tools."""
     tail: PlainTail | None = None
     """The call of a graph that is nothing but one, to the parameter `model`."""
+    stream: StreamComments = NO_COMMENTS
+    """While a client waits for its stream."""
     facts: Facts | None = None
     """What is known of models, where a run brings its own parameters."""

@@ -78,6 +78,7 @@ class GraphCompiler:
             is_strict=source.limits.strict,
             hash=_hash(source, block),
             may_suspend=self._suspends(source, block, inside.note),
+            stream=call.stream.over(source.stream),
         )
         if not faults.count and not inside.count:
             spots = limit_spots(source, inside.note, call.budget, (path, faults.note))
@@ -130,7 +131,7 @@ class GraphCompiler:
             _hash(source, block),
             may_suspend(block),
             _plain_tail(block),
-            self.facts,
+            facts=self.facts,
         )
         if not faults.count:
             self._check_strict(graph, limit_spots(source, faults.note))

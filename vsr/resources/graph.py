@@ -6,6 +6,8 @@ from enum import StrEnum
 import attrs
 import msgspec
 
+from vsr.resources.stream_comments import NO_COMMENTS, StreamComments
+
 Place = tuple[str | int, ...]
 """Keys and indices from the root of a document."""
 
@@ -99,6 +101,8 @@ class GraphSource:
     """Of it in that file; empty where it has a file of its own."""
     lines: Mapping[Place, int] = attrs.field(factory=dict, repr=False, hash=False)
     """By the path of every value within the graph, its line, 1-based."""
+    stream: StreamComments = NO_COMMENTS
+    """While a client waits for its stream."""
 
     def line(self, path: Sequence[str | int] = ()) -> int:
         """Return the line of `path` within the graph, or of its nearest ancestor that exists.
@@ -147,3 +151,5 @@ class GraphCall:
     budget: CallBudget = attrs.field(factory=CallBudget)
     written: Written = attrs.field(factory=Written, eq=False, repr=False)
     """Where the decision's algorithm stands."""
+    stream: StreamComments = NO_COMMENTS
+    """Counts over the graph's own."""

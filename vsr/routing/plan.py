@@ -5,8 +5,9 @@ from typing import Protocol
 
 import msgspec
 
-from vsr.headers import Headers
+from vsr.headers import HeaderLine, Headers
 from vsr.resources.reliability import CallPolicy, FallbackPolicy
+from vsr.resources.stream_comments import StreamComments
 from vsr.routing.body import BodySource
 from vsr.routing.budget import Price, Spend
 from vsr.routing.effect import ImmediateResponse
@@ -189,8 +190,33 @@ class Alternatives(Protocol):
         ...
 
 
+class Ahead(Protocol):
+    """A graph that has yet to run, while its client may be told that it does."""
+
+    @property
+    def comments(self) -> StreamComments:
+        """Return what the client is told meanwhile."""
+        ...
+
+    @property
+    def lines(self) -> list[HeaderLine]:
+        """Return the response headers that are known before it runs."""
+        ...
+
+    async def run(self, tell: Callable[[str], None]) -> "Plan":
+        """Run it; return what takes the place of the plan that it comes from.
+
+        Args:
+            tell: gets a short text for each step and call that begins or ends; synchronous.
+
+        Raises:
+            RoutingFailed: an effect could not be applied.
+        """
+        ...
+
+
 class Plan(msgspec.Struct, gc=False):
-    """The result of the request phases: one of `immediate` and `call` is set.
+    """The result of the request phases: one of `immediate`, `call` and `ahead` is set.
 
     `Engine.respond` sets `immediate` beside the call if the backend's answer cannot be passed on.
     """
@@ -204,6 +230,8 @@ class Plan(msgspec.Struct, gc=False):
     """Where a failed call may go on; None: its failure is the answer."""
     earlier: tuple[Attempt, ...] = ()
     """Of the calls that the request's graph has made by itself."""
+    ahead: Ahead | None = None
+    """What has to be run first, where the client is told of it."""
 
     def finish(self, outcome: Outcome) -> bool:
         """End the request exactly once; return whether this call did it."""

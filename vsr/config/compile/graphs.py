@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from vsr.config.document.algorithms import Algorithm, AlgorithmBudget
-from vsr.config.document.graphs import Graph, GraphLimits
+from vsr.config.document.graphs import Graph, GraphLimits, GraphStream
 from vsr.config.document.root import Document
 from vsr.config.graph_params import param_spec, read_param
 from vsr.config.names import recipe_routings
@@ -15,6 +15,7 @@ from vsr.config.report import Report
 from vsr.config.scalars import read_any
 from vsr.resources import graph as resources
 from vsr.resources.graph import CallBudget, GraphSource, OnExhausted, ParamSpec, Written
+from vsr.resources.stream_comments import NO_COMMENTS, StreamComments
 
 
 class CompiledGraphs(msgspec.Struct, frozen=True):
@@ -76,6 +77,7 @@ def graph_source(name: str, graph: Graph, path: Path, report: Report) -> GraphSo
             for key, param in graph.params.items()
         },
         limits=_limits(graph.limits),
+        stream=stream_comments(graph.stream),
         steps=graph.steps,
         description=graph.description or "",
         authored=authored if isinstance(authored, dict) else {},
@@ -98,6 +100,14 @@ def call_budget(budget: AlgorithmBudget | None) -> CallBudget:
         max_wall_time_s=wall_ms / 1_000 if wall_ms else None,
         on_exhausted=None if budget.on_exhausted is None else OnExhausted(budget.on_exhausted),
     )
+
+
+def stream_comments(stream: GraphStream | None) -> StreamComments:
+    """Return what `stream` says of a graph or of a decision's algorithm."""
+    if stream is None:
+        return NO_COMMENTS
+    after = stream.keep_alive_after
+    return StreamComments(stream.progress, None if after is None else parse_duration_s(after))
 
 
 def _given(

@@ -6,7 +6,7 @@ import attrs
 import msgspec
 
 from vsr.config.compile.fallback import fallback_policy
-from vsr.config.compile.graphs import CompiledGraphs, call_budget
+from vsr.config.compile.graphs import CompiledGraphs, call_budget, stream_comments
 from vsr.config.compile.loopers import looper_call
 from vsr.config.compile.plugins import compile_plugins
 from vsr.config.compile.reliability import optional_override
@@ -154,6 +154,8 @@ def _algorithm(
     elif algorithm.type == "graph":
         name = (algorithm.graph or "").strip()
         call = GraphCall(name, given.params, call_budget(algorithm.budget), given.written)
+    if call is not None:
+        call = attrs.evolve(call, stream=stream_comments(algorithm.stream))
     return Algorithm(algorithm.type, call)
 
 

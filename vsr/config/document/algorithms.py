@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from vsr.config.document.graphs import GraphStream
 from vsr.config.document.kinds import Count, Fraction, NotNegative, Percentile, Positive
 from vsr.config.document.looper_algorithms import (
     ConfidenceAlgorithmConfig,
@@ -171,3 +172,4 @@ class Algorithm(DocumentObject, frozen=True):
     graph: str | None = None
     params: Mapping[str, object] = msgspec.field(default_factory=dict)
     budget: AlgorithmBudget | None = None
+    stream: GraphStream | None = None

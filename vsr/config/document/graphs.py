@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from vsr.config.document.kinds import NotNegative, Positive, PositiveDuration
+from vsr.config.document.kinds import Duration, NotNegative, Positive, PositiveDuration
 from vsr.config.document.objects import REQUIRED, DocumentObject
 
 
@@ -47,6 +47,13 @@ class GraphLimits(DocumentObject, frozen=True):
     strict: bool = False
 
 
+class GraphStream(DocumentObject, frozen=True):
+    """`routing.graphs.NAME.stream` and `algorithm.stream`: comments before a stream's content."""
+
+    progress: bool | None = None
+    keep_alive_after: Duration | None = None
+
+
 class Graph(DocumentObject, frozen=True):
     """`routing.graphs.NAME`: steps, or `file` alone, which names the file that holds them."""
 
@@ -55,4 +62,5 @@ class Graph(DocumentObject, frozen=True):
     description: str | None = None
     params: Mapping[str, GraphParam] = msgspec.field(default_factory=dict)
     limits: GraphLimits = msgspec.field(default_factory=GraphLimits)
+    stream: GraphStream | None = None
     steps: tuple[Mapping[str, object], ...] = ()

@@ -13,7 +13,7 @@ from vsr.config.document.decisions import Decision
 from vsr.config.position import Path
 from vsr.config.report import Report
 from vsr.config.validate.declared import Declared
-from vsr.config.validate.graphs import check_params, is_built_in
+from vsr.config.validate.graphs import check_params, check_stream, is_built_in
 from vsr.config.validate.loopers import check_looper
 from vsr.config.validate.models import Models, check_model_name
 from vsr.resources.looper import LOOPERS
@@ -31,7 +31,8 @@ BLOCKS = (
     "multi_factor",
     "prompt",
 )
-_WITH_BUDGET = LOOPERS | {"graph"}
+_OF_GRAPHS = LOOPERS | {"graph"}
+"""Types that ask several models, all of them by graphs."""
 _FEWEST_PROMPTED = 2
 
 
@@ -48,6 +49,8 @@ def check_algorithm(
     _check_on_error(algorithm, (*path, "on_error"), report)
     if algorithm.budget is not None:
         _check_budget(algorithm.budget, algorithm.type, (*path, "budget"), report)
+    if algorithm.stream is not None:
+        _check_stream(algorithm, (*path, "stream"), report)
     _check_graph(algorithm, declared, path, models, report)
     if algorithm.type in LOOPERS:
         check_looper(decision, algorithm, path, models, report)
@@ -86,7 +89,7 @@ def _check_on_error(algorithm: Algorithm, path: Path, report: Report) -> None:
 
 
 def _check_budget(budget: AlgorithmBudget, kind: str, path: Path, report: Report) -> None:
-    if kind not in _WITH_BUDGET:
+    if kind not in _OF_GRAPHS:
         why = "only algorithms that ask several models spend one"
         report.add(path, "is out of place", why, "remove it")
     total = budget.max_total_tokens
@@ -94,6 +97,13 @@ def _check_budget(budget: AlgorithmBudget, kind: str, path: Path, report: Report
         part = getattr(budget, key)
         if total and part > total:
             report.add((*path, key), "is above max_total_tokens", mend="lower it")
+
+
+def _check_stream(algorithm: Algorithm, path: Path, report: Report) -> None:
+    if algorithm.type not in _OF_GRAPHS:
+        why = "only algorithms that ask several models let a client wait"
+        report.add(path, "is out of place", why, "remove it")
+    check_stream(algorithm.stream, path, report)
 
 
 def _check_graph(

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from vsr.config.document.graphs import Graph, GraphParam
+from vsr.config.document.graphs import Graph, GraphParam, GraphStream
 from vsr.config.graph_params import (
     BOUNDED,
     param_spec,
@@ -13,6 +13,7 @@ from vsr.config.graph_params import (
 )
 from vsr.config.names import BUILT_IN
 from vsr.config.position import Path
+from vsr.config.quantities import parse_duration_s
 from vsr.config.report import Report
 from vsr.config.validate.candidates import check_model_ref
 from vsr.config.validate.models import Models, check_model_name
@@ -20,6 +21,8 @@ from vsr.resources.graph import CANDIDATES, LISTS, ParamSpec, ParamType
 
 _GRAPH_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LEAST_SILENCE_S = 1.0
+"""Ours: proxies and clients give up after tens of seconds."""
 _RESERVED = frozenset({"params", "request"})
 
 
@@ -40,7 +43,19 @@ def check_graphs(graphs: Mapping[str, Graph], path: Path, models: Models, report
             report.add((*place, "name"), "is not the graph's name", why, "write that or remove it")
         for key, param in graph.params.items():
             _check_param(key, param, (*place, "params", key), models, report)
+        check_stream(graph.stream, (*place, "stream"), report)
         _check_steps(graph, place, report)
+
+
+def check_stream(stream: GraphStream | None, path: Path, report: Report) -> None:
+    """The silence of `stream` is long enough; 0 is none."""
+    place = (*path, "keep_alive_after")
+    after = None if stream is None else stream.keep_alive_after
+    if after is None or report.is_broken(place):
+        return
+    if 0 < parse_duration_s(after) < _LEAST_SILENCE_S:
+        why = "nobody gives up on a stream that soon"
+        report.add(place, "is less than 1s", why, "write 1s or more, or 0s for none")
 
 
 def _check_steps(graph: Graph, path: Path, report: Report) -> None:

@@ -229,6 +229,7 @@ def _answer(record: Record) -> list[str]:
     lines = [f"ANSWER  {outcome(record)}"]
     if answer.first_byte_s is not None:
         lines[0] += f", first byte at {seconds(answer.first_byte_s)}"
+        lines[0] += " (a comment)" if answer.body.startswith(":") else ""
     said = [line for part in answer.text.splitlines() for line in _wrapped(part, "  ")]
     lines += said[:_MAX_ANSWER_LINES]
     if len(said) > _MAX_ANSWER_LINES:
