@@ -146,8 +146,21 @@ def graph() -> None:
 @click.option(
     "--metrics-port", default=9190, show_default=True, help="Its port; 0 switches metrics off."
 )
-def router_main(
-    config_path: Path, gateway: str, workers: int, metrics_address: str, metrics_port: int
+@click.option(
+    "--config-history-limit",
+    "history_limit",
+    default=10,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Configurations that are kept beside the document.",
+)
+def router_main(  # one per option
+    config_path: Path,
+    gateway: str,
+    workers: int,
+    metrics_address: str,
+    metrics_port: int,
+    history_limit: int,
 ) -> None:
     """Run the Router."""
     _check_gateway(gateway)
@@ -162,7 +175,7 @@ def router_main(
     if metrics_port:
         metrics = Listener("metrics", metrics_address, metrics_port, timeout_s=60.0)
     try:
-        run_router(config_path, metrics)
+        run_router(config_path, metrics, history_limit=history_limit)
     except ConfigRejected as error:
         _fail(error)
 

@@ -27,6 +27,7 @@ class World:
     commit_s: float = 0.0
     faults: dict[str, Exception] = attrs.field(factory=dict)
     """By what is asked: `compile`, `prepare` or `commit`."""
+    unfit: tuple[Reason, ...] = ()
     log: list[str] = attrs.field(factory=list)
     serving: int = 0
     alive: set[int] = attrs.field(factory=set)
@@ -39,6 +40,11 @@ class World:
         await trio.sleep(self.compile_s)
         self._fail("compile")
         return Compiled(Snapshot("whole-" + update.document.text.decode()), update.document)
+
+    def check(self, snapshot: Snapshot) -> tuple[Reason, ...]:
+        """Refuse what it is told to refuse."""
+        del snapshot
+        return self.unfit
 
     async def prepare(self, snapshot: Snapshot, version: int) -> "Built":
         """Take its time; what is half built is given up."""
@@ -174,6 +180,18 @@ async def test_refused_change_leaves_everything_as_it_was(
     good = await lifecycle.submit(update("good")).wait()
     assert good.version == 2
     assert lifecycle.status.last_rejection == refused
+
+
+async def test_change_that_the_process_cannot_take_is_refused_before_anything_is_built(
+    lifecycle: Lifecycle, world: World, autojump_clock: trio.testing.MockClock
+) -> None:
+    """As one that needs a restart."""
+    world.unfit = (Reason(Stage.VALIDATE, Code.RESTART_REQUIRED, "restart it", "global"),)
+
+    refused = await lifecycle.submit(update("bad")).wait()
+
+    assert (refused.status, refused.stage, refused.reasons) == ("failed", "validate", world.unfit)
+    assert world.log == []
 
 
 @pytest.mark.parametrize("newer_at_s", [-1, 0.5, 1.5, 2.5])

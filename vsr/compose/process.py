@@ -8,13 +8,16 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import trio
 
 from vsr.compose.generation import Parts
+from vsr.compose.live import LiveConfiguration, open_document
 from vsr.compose.router import Router
+from vsr.config.history import DEFAULT_LIMIT
 from vsr.config.report import Report
-from vsr.config.source import check_bytes, load_snapshot
+from vsr.config.source import check_bytes
 from vsr.errors import ConfigRejected
 from vsr.gateway.metrics_listener import MetricsFront
 from vsr.gateway.opening import load_http2
@@ -33,27 +36,46 @@ _COLLECT_EVERY = 20_000
 
 
 Signals = AsyncIterator[int]
+
+
+class Beside(Protocol):
+    """What runs beside a Router that serves."""
+
+    async def __call__(self, *, task_status: trio.TaskStatus[None]) -> None:
+        """Run until cancelled."""
+
+
 Serve = Callable[[EpollNetwork, AccessLog, Signals], Awaitable[None]]
 
 
-def run_router(config_path: Path, metrics: Listener | None = None) -> None:
-    """Serve `config_path` in standalone mode until SIGTERM or SIGINT.
+def run_router(
+    config_path: Path, metrics: Listener | None = None, *, history_limit: int = DEFAULT_LIMIT
+) -> None:
+    """Serve `config_path` in standalone mode, and what it changes to, until SIGTERM or SIGINT.
 
     Args:
         config_path: the document.
         metrics: where they can be read; None: nowhere.
+        history_limit: configurations that are kept.
 
     Raises:
         ConfigRejected: the document is refused, or its listeners cannot be bound.
     """
-    snapshot = load_snapshot(config_path, os.environ)
+    opened = open_document(config_path, history_limit=history_limit)
 
     async def serve(network: EpollNetwork, access_log: AccessLog, signals: Signals) -> None:
-        folder = config_path.parent
-        router = await Router.bind(Parts.default(network), snapshot, access_log, folder=folder)
+        parts = Parts.default(network)
+        router = await Router.bind(
+            parts,
+            opened.snapshot,
+            access_log,
+            folder=config_path.parent,
+            version=opened.version,
+        )
+        live = LiveConfiguration.of(opened, parts, router, history_limit=history_limit)
         async with trio.open_nursery() as tasks:
             on_ready = partial(tasks.start_soon, trio.to_thread.run_sync, load_http2)
-            await serve_router(router, signals, on_ready, metrics=metrics)
+            await serve_router(router, signals, on_ready, metrics=metrics, beside=live.run)
 
     _run(serve)
 
@@ -84,6 +106,7 @@ async def serve_router(
     on_ready: Callable[[], None] = lambda: None,
     *,
     metrics: Listener | None = None,
+    beside: Beside | None = None,
 ) -> None:
     """Serve until a signal asks to drain; a second one ends what is under way.
 
@@ -92,6 +115,7 @@ async def serve_router(
         signals: of the process.
         on_ready: runs once it serves.
         metrics: where they can be read; None: nowhere.
+        beside: is started once it serves, and ends when it drains.
     """
     async with trio.open_nursery() as tasks:
         await tasks.start(router.run)
@@ -100,11 +124,20 @@ async def serve_router(
         if metrics is not None:
             await _serve_metrics(router, metrics, tasks)
         on_ready()
-        await anext(signals)
+        await _wait_beside(beside, signals)
         _log.info("draining")
         tasks.start_soon(_end_on_signal, router.server, signals)
         await router.server.drain()
         tasks.cancel_scope.cancel(reason="drained")
+
+
+async def _wait_beside(beside: Beside | None, signals: Signals) -> None:
+    """Wait for a signal while `beside` runs."""
+    async with trio.open_nursery() as tasks:
+        if beside is not None:
+            await tasks.start(beside)
+        await anext(signals)
+        tasks.cancel_scope.cancel(reason="draining")
 
 
 async def _serve_metrics(router: Router, listener: Listener, tasks: trio.Nursery) -> None:

@@ -14,6 +14,7 @@ from vsr.gateway.serve import BindFailed, Server
 from vsr.gateway.tracing import TracedGateway
 from vsr.network.port import Network
 from vsr.resources.snapshot import Snapshot
+from vsr.resources.tracing import Tracing
 from vsr.routing.generation import ActiveGeneration, Generation
 from vsr.telemetry.access_log import AccessLog
 from vsr.upstream.background import Background
@@ -29,7 +30,10 @@ class Router:
     gateway: Gateway
     server: Server
     active: ActiveGeneration
-    _first: Generation
+    tracing: Tracing | None
+    """How requests are traced; None: they are not."""
+    _first: Generation | None
+    """Until it serves."""
     _background: Background
     _traced: TracedGateway | None = None
     """Before the gateway, where tracing is on."""
@@ -44,6 +48,7 @@ class Router:
         access_log: AccessLog,
         *,
         folder: Path | None = None,
+        version: int = 1,
     ) -> "Router":
         """Build the first generation and bind its listeners; `run` serves it.
 
@@ -52,6 +57,7 @@ class Router:
             snapshot: what to serve.
             access_log: gets a line per request.
             folder: where relative paths in the document start; None is the working directory.
+            version: of the configuration.
 
         Raises:
             ConfigRejected: there is no listener, or one cannot be bound or encrypted.
@@ -65,7 +71,7 @@ class Router:
                     )
                 ]
             )
-        generation = build_generation(parts, snapshot, 1)
+        generation = build_generation(parts, snapshot, version)
         active = ActiveGeneration()
         gateway = Gateway(active, access_log)
         certificates = load_certificates(snapshot.listeners, folder or Path())
@@ -76,10 +82,10 @@ class Router:
         try:
             await server.bind(snapshot.listeners)
         except BindFailed as error:
-            path = f"listeners[{error.listener.name}]"
-            mend = "free the address, or choose another address or port"
-            raise ConfigRejected([Problem(path, str(error), mend=mend)]) from None
-        return cls(parts.network, gateway, server, active, generation, parts.background, traced)
+            raise bind_refused(error) from None
+        return cls(
+            parts.network, gateway, server, active, tracing, generation, parts.background, traced
+        )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until drained; started once the first generation is active."""
@@ -89,7 +95,9 @@ class Router:
                 await upkeep.start(self._background.run)
                 async with trio.open_nursery() as serving:
                     await serving.start(self.server.run)
-                    await self.activate(self._first)
+                    first, self._first = self._first, None
+                    assert first is not None  # noqa: S101  # it runs once
+                    await self.activate(first)
                     task_status.started()
                 upkeep.cancel_scope.cancel(reason="drained")
         finally:
@@ -99,16 +107,27 @@ class Router:
 
     async def activate(self, generation: Generation) -> None:
         """Warm `generation` and serve it in place of the one before; `run` is running."""
-        assert self._upkeep is not None  # noqa: S101  # see above
-        scope = trio.CancelScope()
-        generation.on_retired = scope.cancel
-        self._upkeep.start_soon(_run_in, scope, generation.upstream.run)
         try:
-            await generation.upstream.warm()
+            await self.warm(generation)
         except BaseException:
             generation.retire()
             raise
         self.active.activate(generation)
+
+    async def warm(self, generation: Generation) -> None:
+        """Warm `generation`, which keeps itself up until it is retired; `run` is running."""
+        assert self._upkeep is not None  # noqa: S101  # see above
+        scope = trio.CancelScope()
+        generation.on_retired = scope.cancel
+        self._upkeep.start_soon(_run_in, scope, generation.upstream.run)
+        await generation.upstream.warm()
+
+
+def bind_refused(error: BindFailed) -> ConfigRejected:
+    """Return what to tell of a listener whose address cannot be bound."""
+    path = f"listeners[{error.listener.name}]"
+    mend = "free the address, or choose another address or port"
+    return ConfigRejected([Problem(path, str(error), mend=mend)])
 
 
 async def _run_in(scope: trio.CancelScope, run: Callable[[], Awaitable[None]]) -> None:

@@ -83,6 +83,7 @@ def _broken(message: str) -> Refused:
 
 async def _compiled(update: Update, parts: Iterator[bytes]) -> Compiled:
     head = msgspec.json.decode(next(parts), type=_Head)
+    update.on_included(head.included)
     if head.reasons:
         raise Refused(head.reasons[0].stage, head.reasons)
     members: dict[str, object] = {}

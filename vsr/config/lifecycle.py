@@ -7,7 +7,7 @@ or several.
 
 import hashlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Protocol
 
@@ -37,6 +37,10 @@ def _always() -> bool:
     return True
 
 
+def _unheard(files: Collection[str]) -> None:
+    del files
+
+
 class Update(msgspec.Struct, frozen=True):
     """A change that somebody wants."""
 
@@ -47,6 +51,8 @@ class Update(msgspec.Struct, frozen=True):
     """That it stands in; None: it is no file, and may name none."""
     is_newest: Callable[[], bool] = _always
     """Whether its source has nothing newer by now."""
+    on_included: Callable[[Collection[str]], None] = _unheard
+    """Told which files the document includes, by the path that it writes, refused or not."""
     is_recorded: bool = True
     """Whether its document goes into the history, or stays where it is, as in Kubernetes."""
 
@@ -106,6 +112,10 @@ class Compiler(Protocol):
 
 class Installation(Protocol):
     """Whatever serves: one process, or the workers of a supervisor."""
+
+    def check(self, snapshot: Snapshot) -> tuple[Reason, ...]:
+        """Return why the process that runs cannot take `snapshot`, building nothing."""
+        ...
 
     async def prepare(self, snapshot: Snapshot, version: int) -> Prepared:
         """Build and warm everything that serves `snapshot` as `version`.
@@ -229,7 +239,12 @@ class Lifecycle:
         self._show(msgspec.structs.replace(self._latest, document_hash=snapshot.hash))
         if not update.is_newest():
             return self._end(self._latest, AttemptStatus.SUPERSEDED)
-        version = self.last_version + 1
+        return await self._install(update, compiled)
+
+    async def _install(self, update: Update, compiled: Compiled) -> Attempt:
+        snapshot, version = compiled.snapshot, self.last_version + 1
+        if reasons := self.installation.check(snapshot):
+            return self._refused(self._enter(Stage.VALIDATE), reasons)
         attempt = self._enter(Stage.WARM)
         try:
             prepared = await self.installation.prepare(snapshot, version)

@@ -85,7 +85,7 @@ def check_file(path: Path, environ: Mapping[str, str]) -> Checked:
         ConfigRejected: with every problem that any stage found.
     """
     report = Report(str(path), files=DocumentFiles(path.parent))
-    return check_bytes(_read(path, report), environ, report)
+    return check_bytes(read_document(path, report), environ, report)
 
 
 def check_bytes(
@@ -134,7 +134,7 @@ def load_document(path: Path, environ: Mapping[str, str]) -> ValidDocument:
         ConfigRejected: with every fault.
     """
     report = Report(str(path), files=DocumentFiles(path.parent))
-    return read_bytes(_read(path, report), environ, report)
+    return read_bytes(read_document(path, report), environ, report)
 
 
 def read_bytes(data: bytes, environ: Mapping[str, str], report: Report) -> ValidDocument:
@@ -233,7 +233,12 @@ def _examine(data: bytes, environ: Mapping[str, str], report: Report) -> ValidDo
     return ValidDocument(loaded, document, report=report)
 
 
-def _read(path: Path, report: Report) -> bytes:
+def read_document(path: Path, report: Report) -> bytes:
+    """Return what a file holds, one byte more than the limit at most.
+
+    Raises:
+        ConfigRejected: it cannot be read.
+    """
     try:
         with path.open("rb") as file:
             # One byte more than allowed, so that the limit shows.

@@ -1,0 +1,116 @@
+"""A Router that takes configurations while it serves: one process is the whole installation."""
+
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import TypeVar
+
+import attrs
+import trio
+
+from vsr.compose.generation import Parts, building
+from vsr.compose.router import Router, bind_refused
+from vsr.config.attempt import Code, Reason, Stage
+from vsr.gateway.certificates import load_certificates
+from vsr.gateway.serve import BindFailed, ListenerChange
+from vsr.resources.snapshot import Snapshot
+from vsr.routing.generation import Generation
+from vsr.slices import Sliced
+
+SLICE_S = 0.002
+"""What is built between two looks at the loop takes no longer, but for one resource at a time."""
+_T = TypeVar("_T")
+
+
+async def in_slices(work: Sliced[_T], clock: Callable[[], float] = perf_counter) -> _T:
+    """Return what `work` comes to; requests are served in between."""
+    ends_at = clock() + SLICE_S
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            result: _T = end.value
+            return result
+        if clock() >= ends_at:
+            await trio.lowlevel.checkpoint()
+            ends_at = clock() + SLICE_S
+
+
+@attrs.frozen
+class LocalInstallation:
+    """Implements `config.lifecycle.Installation`."""
+
+    parts: Parts
+    router: Router
+    folder: Path
+    """Where relative paths in the document start."""
+
+    def check(self, snapshot: Snapshot) -> tuple[Reason, ...]:
+        """Return what only a restart would bring."""
+        reasons = []
+        if not snapshot.listeners:
+            what = "standalone mode needs at least one listener in the configuration"
+            reasons.append(Reason(Stage.VALIDATE, Code.INVALID_RESOURCE, what, "listeners"))
+        if snapshot.tracing != self.router.tracing:
+            what = "tracing is set up when the Router starts, so restart it to apply this"
+            path = "global.services.observability.tracing"
+            reasons.append(Reason(Stage.VALIDATE, Code.RESTART_REQUIRED, what, path))
+        return tuple(reasons)
+
+    async def prepare(self, snapshot: Snapshot, version: int) -> "PreparedRouter":
+        """Build, bind and warm everything that serves `snapshot`.
+
+        Raises:
+            ConfigRejected: it cannot be built, or a listener cannot be bound or encrypted.
+        """
+        router = self.router
+        previous = router.active.current
+        certificates = await trio.to_thread.run_sync(
+            load_certificates, snapshot.listeners, self.folder
+        )
+        generation = await in_slices(building(self.parts, snapshot, version, previous))
+        change: ListenerChange | None = None
+        try:
+            try:
+                change = await router.server.prepare(snapshot.listeners, certificates)
+            except BindFailed as error:
+                raise bind_refused(error) from None
+            await router.warm(generation)
+        except BaseException:
+            if change is not None:
+                change.close()
+            generation.retire()
+            raise
+        return PreparedRouter(router, generation, change, _reused(previous, snapshot))
+
+
+@attrs.define(eq=False)
+class PreparedRouter:
+    """Implements `config.lifecycle.Prepared`."""
+
+    router: Router
+    generation: Generation
+    change: ListenerChange
+    reused: tuple[str, ...]
+
+    async def commit(self) -> None:
+        """Serve it, in one step between two looks at the loop."""
+        self.router.active.activate(self.generation)
+        self.router.server.commit(self.change)
+        await trio.lowlevel.cancel_shielded_checkpoint()
+
+    async def discard(self) -> None:
+        """Give up what was built."""
+        self.change.close()
+        self.generation.retire()
+        await trio.lowlevel.cancel_shielded_checkpoint()
+
+
+def _reused(previous: Generation | None, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the components that need nothing of what has changed. Source: standalone-mode 5.2."""
+    if previous is None:
+        return ()
+    before = previous.snapshot
+    signals = before.settings == snapshot.settings and before.programs == snapshot.programs
+    upstream = before.clusters == snapshot.clusters and before.listeners == snapshot.listeners
+    return (*(("signals",) if signals else ()), *(("upstream",) if upstream else ()))
