@@ -19,13 +19,12 @@ from vsr.headers import Headers
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.effect import (
     UNCHANGED,
-    ImmediateResponse,
     apply_body,
     apply_headers,
     render_immediate,
 )
 from vsr.routing.plan import Answer, Call, Plan, Settlement
-from vsr.routing.ports import GraphPorts, Tasks
+from vsr.routing.ports import GraphPorts, Journal, Tasks
 from vsr.routing.request import USER_KEY_HEADERS, Request
 from vsr.routing.session import BodyMode
 
@@ -48,30 +47,36 @@ class RoutingEngine:
         may_bypass = self._settings.may_bypass and is_true(fields.get(BYPASS, b""))
         return is_passed_on(method, target, may_bypass=may_bypass)
 
-    async def plan(self, request: Request, tasks: Tasks) -> Plan:
+    async def plan(self, request: Request, tasks: Tasks, journal: Journal) -> Plan:
         """Run the request phases; see `routing.engine.Engine`."""
         session = self.open(request, tasks)
+        plan = journal.plan = Plan(session, Settlement(session.finish))
+        session.trace = journal.trace
         try:
             first, second = session.request_headers(), UNCHANGED
             if first.immediate is not None:
-                return _answer(session, first.immediate)
+                plan.immediate = first.immediate
+                return plan
             if request.body or session.endpoint in INFERENCE:
                 waits = self._settings.may_wait or session.endpoint not in INFERENCE
                 second = await session.request_body() if waits else session.decide()
                 if second is GRAPH_AHEAD:
                     second = await session.run_graph()
                 if second.immediate is not None:
-                    return _answer(session, second.immediate)
+                    plan.immediate = second.immediate
+                    return plan
             tail = session.tail
             if tail is not None and tail.hop is not None:
-                return _send(session, tail.hop.call)
+                return _send(plan, session, tail.hop.call)
             call = call_of(request, first, second)
             if tail is None:
                 session.hand_out(call.route_key.decode("latin-1"))
-            return _send(session, call)
-        except BaseException:
-            session.close()
-            raise
+            return _send(plan, session, call)
+        finally:
+            plan.label = session.label
+            if session.graph is not None:
+                plan.failure = session.graph.failure
+                journal.attempts += session.graph.run.ledger.attempts
 
     def respond(self, plan: Plan, status: int, headers: Headers) -> BodyMode:
         """Run the response-header phase on `headers`, in place; see `routing.engine.Engine`."""
@@ -132,24 +137,12 @@ def compile_engine(
     )
 
 
-def _answer(session: RoutingSession, immediate: ImmediateResponse) -> Plan:
-    return Plan(
-        session,
-        Settlement(session.finish),
-        immediate,
-        label=session.label,
-        earlier=session.earlier_attempts,
-    )
-
-
-def _send(session: RoutingSession, call: Call) -> Plan:
+def _send(plan: Plan, session: RoutingSession, call: Call) -> Plan:
     tail = session.tail
     if tail is not None:
         call.model = tail.model
         call.spend = session
-    plan = Plan(session, Settlement(session.finish), None, call, session.label)
-    if tail is not None and tail.hop is not None:
-        plan.earlier = session.earlier_attempts
+    plan.call = call
     target = session.target
     if target is not None and (tail is None or tail.hop is None):
         call.policy = target.policy

@@ -18,6 +18,7 @@ from vsr.errors import (
     RoutingFailed,
     VsrError,
 )
+from vsr.gateway.accounting import access_line, outcome_of
 from vsr.gateway.auth import check_api_key
 from vsr.gateway.client_body import ClientBody, start_total
 from vsr.gateway.exchange import Exchange
@@ -35,14 +36,13 @@ from vsr.network.port import NetworkError
 from vsr.resources.listener import Listener
 from vsr.routing.effect import ImmediateResponse, render_immediate
 from vsr.routing.generation import Generation
-from vsr.routing.outcome import Attempt, Cause, Outcome, Terminal
-from vsr.routing.plan import UNROUTED, Alternatives, Call, Plan
+from vsr.routing.outcome import Attempt, Cause
+from vsr.routing.plan import Alternatives, Call, Plan
 from vsr.routing.ports import Admission, Journal, UpstreamResponse
 from vsr.routing.request import MESSAGES_PATH, Request
 from vsr.routing.session import BodyMode
-from vsr.telemetry.access_log import AccessLine, AccessLog
+from vsr.telemetry.access_log import AccessLog
 
-_FIRST_ERROR = 400
 _ERROR_WRITE_S = 10.0
 """A client that does not even read an error is cut off: no deadline covers that write."""
 _log = logging.getLogger("vsr.gateway")
@@ -70,7 +70,6 @@ class RequestRun(msgspec.Struct, eq=False):
     error: VsrError | None = None
     """What the client was told of."""
     request: Request | None = None
-    plan: Plan | None = None
     answered_at: float = 0.0
     upstream_s: float | None = None
     first_byte_s: float | None = None
@@ -78,6 +77,11 @@ class RequestRun(msgspec.Struct, eq=False):
     is_admitted: bool = False
     source: ClientBody | None = None
     """The body, where it is passed on as it comes."""
+
+    @property
+    def plan(self) -> Plan | None:
+        """Return what is planned, from when the planning began."""
+        return self.journal.plan
 
     async def work(self) -> None:
         """Answer the request, in its nursery; only cancellation passes."""
@@ -118,17 +122,17 @@ class RequestRun(msgspec.Struct, eq=False):
 
     def finish(self) -> None:
         """End the plan, write the log line, give the generation back."""
-        outcome = self._outcome()
+        outcome, plan = outcome_of(self), self.journal.plan
         try:
-            if self.plan is not None:
-                self.plan.settlement.finish(outcome)
+            if plan is not None:
+                plan.settlement.finish(outcome)
         except Exception:  # noqa: BLE001  # accounting must not take the connection down with it
             _log.exception("settlement failed")
         if self.is_admitted and self.request is not None:
             self.admission.release(self.request)
         if self.generation is not None:
             self.generation.release()
-        self.access_log.add(self._access_line(outcome))
+        self.access_log.add(access_line(self, outcome))
 
     async def _answer(self) -> None:
         generation, exchange, listener = self.generation, self.exchange, self.listener
@@ -168,8 +172,7 @@ class RequestRun(msgspec.Struct, eq=False):
             # Of all work before the call, whose own timeout takes its place.
             exchange.end_at(self.started_at + listener.call_timeout_s)
             self.scope.move_end = exchange.end_at
-        self.plan = plan = await generation.engine.plan(request, self.scope)
-        self.journal.attempts += plan.earlier
+        plan = await generation.engine.plan(request, self.scope, self.journal)
         if plan.call is not None:
             if source is not None:
                 self.source = source
@@ -327,74 +330,9 @@ class RequestRun(msgspec.Struct, eq=False):
 
     def _tell_in_stream(self) -> None:
         """Send the event that the client's protocol has for a failure, if one fits in here."""
-        stream, exchange = None if self.plan is None else self.plan.session.stream, self.exchange
+        exchange, plan = self.exchange, self.journal.plan
+        stream = None if plan is None else plan.session.stream
         if stream is None or exchange.has_ended or exchange.is_behind:
             return
         if event := stream.break_off():
             exchange.try_write(event)
-
-    def _outcome(self) -> Outcome:
-        exchange, error, plan = self.exchange, self.error, self.plan
-        attempts = tuple(self.journal.attempts)
-        status = exchange.status or None
-        usage = None if plan is None else plan.session.usage
-        if self.served is not None:
-            self.served.usage = usage
-        if error is None and exchange.has_ended:
-            failed = exchange.status >= _FIRST_ERROR
-            terminal = Terminal.FAILED if failed else Terminal.SUCCEEDED
-            return Outcome(terminal, None, status, usage, attempts)
-        cause = self.scope.cause
-        if isinstance(error, DeadlineExceeded):
-            return Outcome(Terminal.TIMED_OUT, Cause.DEADLINE, status, usage, attempts)
-        if error is not None and (exchange.has_ended or cause is None):
-            return Outcome(Terminal.FAILED, None, status, usage, attempts)
-        return Outcome(Terminal.CANCELLED, cause, status, usage, attempts)
-
-    def _access_line(self, outcome: Outcome) -> AccessLine:
-        exchange, request, upstream_s = self.exchange, self.request, self.upstream_s
-        head, log, first_byte_s = exchange.head, self.access_log, self.first_byte_s
-        label = UNROUTED if self.plan is None else self.plan.label
-        text, usage = head.text(), outcome.usage
-        # Times are cut to three decimals by hand: `round` costs ten times as much.
-        return AccessLine(
-            start_time=log.stamp(self.wall_ns),
-            method=text.method,
-            path=text.target,
-            protocol=exchange.protocol,
-            response_code=exchange.status,
-            bytes_received=self._body_bytes() if head.length is None else head.length,
-            bytes_sent=exchange.bytes_sent,
-            duration_ms=int((exchange.now() - self.started_at) * 1e6) / 1e3,
-            upstream_service_time=None if upstream_s is None else int(upstream_s * 1e6) / 1e3,
-            x_forwarded_for=text.forwarded_for,
-            user_agent=text.user_agent,
-            request_id=head.fields.get(b"x-request-id", b"").decode("latin-1")
-            if request is None
-            else request.id,
-            authority=text.authority,
-            upstream_host="" if self.served is None else self.served.address,
-            response_flags=self._flags(outcome),
-            outcome=outcome.terminal,
-            cause=outcome.cause,
-            attempts=len(outcome.attempts),
-            listener=self.listener_name,
-            recipe=label.recipe,
-            decision=label.decision,
-            model=label.model,
-            config_version=0 if self.generation is None else self.generation.version,
-            prompt_tokens=None if usage is None else usage.prompt_tokens,
-            completion_tokens=None if usage is None else usage.completion_tokens,
-            first_byte_ms=None if first_byte_s is None else int(first_byte_s * 1e6) / 1e3,
-        )
-
-    def _body_bytes(self) -> int:
-        """Return how much of a body of no declared length was read, as far as it is known."""
-        if self.source is not None:
-            return self.source.size_bytes
-        return 0 if self.request is None else len(self.request.body)
-
-    def _flags(self, outcome: Outcome) -> str:
-        if outcome.cause is Cause.CLIENT_GONE:
-            return "DC"
-        return self.error.flag if self.error is not None else "-"

@@ -10,7 +10,8 @@ from vsr.resources.reliability import CallPolicy, FallbackPolicy
 from vsr.routing.body import BodySource
 from vsr.routing.budget import Price, Spend
 from vsr.routing.effect import ImmediateResponse
-from vsr.routing.outcome import Attempt, Outcome
+from vsr.routing.execution import GraphFailure
+from vsr.routing.outcome import Outcome
 from vsr.routing.session import Session
 
 
@@ -190,7 +191,7 @@ class Alternatives(Protocol):
 
 
 class Plan(msgspec.Struct, gc=False):
-    """The result of the request phases: one of `immediate` and `call` is set.
+    """The result of the request phases: one of `immediate` and `call` is set once they are over.
 
     `Engine.respond` sets `immediate` beside the call if the backend's answer cannot be passed on.
     """
@@ -202,8 +203,8 @@ class Plan(msgspec.Struct, gc=False):
     label: Label = UNROUTED
     alternatives: Alternatives | None = None
     """Where a failed call may go on; None: its failure is the answer."""
-    earlier: tuple[Attempt, ...] = ()
-    """Of the calls that the request's graph has made by itself."""
+    failure: GraphFailure | None = None
+    """What the decision's graph has failed with, where the immediate answer tells of it."""
 
     def finish(self, outcome: Outcome) -> bool:
         """End the request exactly once; return whether this call did it."""
