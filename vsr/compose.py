@@ -8,7 +8,7 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ import trio
 
 from vsr.config.report import Report
 from vsr.config.source import check_bytes, load_snapshot
+from vsr.engine.execution_stats import ExecutionStats
 from vsr.engine.extensions import Extensions, StateKeeper, Surroundings
 from vsr.engine.pipeline import compile_engine
 from vsr.engine.shipped import BUILTIN
@@ -40,7 +41,6 @@ from vsr.routing.ports import GraphPorts, NoRuntime, Runtime
 from vsr.telemetry.access_log import AccessLog
 from vsr.telemetry.spans import SpanSink, open_sink
 from vsr.upstream.background import Background
-from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.clusters import Clusters
 from vsr.upstream.clusters import Surroundings as UpstreamSurroundings
 from vsr.upstream.tls_contexts import backend_context
@@ -73,6 +73,8 @@ class Parts(msgspec.Struct, frozen=True):
     """Bytes that nobody can guess, for ids that a client gets."""
     stores: Stores = msgspec.field(default_factory=partial(Stores, open_memory))
     """Of runs that wait for their clients' tools."""
+    executions: ExecutionStats = msgspec.field(default_factory=ExecutionStats)
+    """Of graphs."""
 
     @classmethod
     def default(cls, network: Network) -> "Parts":
@@ -110,6 +112,7 @@ def build_generation(
             parts.runtime,
             parts.on_run,
             _keeper(parts, snapshot) if snapshot.has_graphs else None,
+            parts.executions.add,
         ),
     )
     # Behind everything that may be refused: it takes over what the one before has.
@@ -143,12 +146,11 @@ def _keeper(parts: Parts, snapshot: Snapshot) -> StateKeeper:
 class Router:
     """A standalone Router: its gateway, its listeners, its active generation."""
 
-    network: Network
+    parts: Parts
     gateway: Gateway
     server: Server
     active: ActiveGeneration
     _first: Generation
-    _background: Background
     _traced: TracedGateway | None = None
     """Before the gateway, where tracing is on."""
     _upkeep: trio.Nursery | None = attrs.field(default=None, init=False)
@@ -197,14 +199,14 @@ class Router:
             path = f"listeners[{error.listener.name}]"
             mend = "free the address, or choose another address or port"
             raise ConfigRejected([Problem(path, str(error), mend=mend)]) from None
-        return cls(parts.network, gateway, server, active, generation, parts.background, traced)
+        return cls(parts, gateway, server, active, generation, traced)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until drained; started once the first generation is active."""
         try:
             async with trio.open_nursery() as upkeep:
                 self._upkeep = upkeep
-                await upkeep.start(self._background.run)
+                await upkeep.start(self.parts.background.run)
                 async with trio.open_nursery() as serving:
                     await serving.start(self.server.run)
                     await self.activate(self._first)
@@ -311,7 +313,7 @@ async def serve_router(
 
 async def _serve_metrics(router: Router, listener: Listener, tasks: trio.Nursery) -> None:
     """Let operators read the metrics; without a free address the Router serves all the same."""
-    server = Server(router.network, MetricsFront(partial(_load_metrics, router.active)))
+    server = Server(router.parts.network, MetricsFront(partial(_load_metrics, router)))
     try:
         await server.bind([listener])
     except BindFailed as error:
@@ -321,16 +323,14 @@ async def _serve_metrics(router: Router, listener: Listener, tasks: trio.Nursery
     _log.info("metrics can be read on port %d", server.ports[listener.name])
 
 
-def _load_metrics(active: ActiveGeneration) -> Callable[[], bytes]:
+def _load_metrics(router: Router) -> Callable[[], bytes]:
     """Return what renders the metrics of what serves at the time; its library is loaded here."""
-    from vsr.upstream.metrics import make_renderer  # noqa: PLC0415  # see `MetricsFront`
+    # See `MetricsFront`.
+    from vsr.engine.execution_metrics import execution_metrics  # noqa: PLC0415
+    from vsr.upstream.metrics import clusters_of, make_renderer  # noqa: PLC0415
 
-    def clusters() -> Iterable[RuntimeCluster]:
-        generation = active.current
-        upstream = None if generation is None else generation.upstream
-        return upstream if isinstance(upstream, Clusters) else ()
-
-    return make_renderer(clusters)
+    graphs = partial(execution_metrics, router.parts.executions)
+    return make_renderer(partial(clusters_of, router.active), graphs)
 
 
 async def _end_on_signal(server: Server, signals: Signals) -> None:

@@ -19,7 +19,10 @@ from vsr.network.memory import MemoryConnection, MemoryNetwork
 
 MODELS = ("alpha", "beta", "gamma")
 BODY = chat_body(model="auto")
-_ANSWER = b'{"id":"c","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"%b"}}]%b}'
+_ANSWER = (
+    b'{"id":"c","model":"m","choices":[{"index":0,'
+    b'"message":{"role":"assistant","content":"%b"}}]%b}'
+)
 _USAGE = b',"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}'
 _DOCUMENT = """\
 version: v0.3

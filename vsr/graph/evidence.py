@@ -12,7 +12,7 @@ from vsr.errors import (
     UpstreamProtocolError,
     VsrError,
 )
-from vsr.graph.ledger import Ledger, LedgerEntry, VerifierCall
+from vsr.graph.ledger import Ledger, LedgerEntry, Verdict, VerifierCall
 from vsr.graph.remom_round import is_usable
 from vsr.routing.budget import Reservation
 from vsr.routing.execution import (
@@ -117,7 +117,8 @@ def _model_call(entry: LedgerEntry, ordinal: int, ended: Ended, *, is_chosen: bo
     usable = None if entry.reply is None else _says_something(entry.reply)
     is_selected = is_chosen or is_tail
     price, reservation = entry.price, entry.reservation
-    usage = entry.usage
+    usage, verdict = entry.usage, entry.verdict
+    accepted = None if verdict is None else verdict.is_accepted
     nano = None if price is None or usage is None else price.of(usage)
     first_byte_at = None if last is None else last.head_at
     evidence = AttemptTrace(
@@ -125,10 +126,13 @@ def _model_call(entry: LedgerEntry, ordinal: int, ended: Ended, *, is_chosen: bo
         stage=stage_of(entry.step),
         model=cut(entry.model),
         status=outcome.terminal,
-        reason=_reason(outcome, error, usable=usable),
+        reason=_reason(outcome, error, usable=usable) or _reason_of_verdict(verdict),
         usable=usable,
+        accepted=accepted,
         selected=is_selected,
-        discarded=usable is False and not is_selected,
+        discarded=(usable is False or accepted is False) and not is_selected,
+        score=None if verdict is None else verdict.score,
+        threshold=None if verdict is None else verdict.threshold,
         reserved_tokens=_output_tokens(reservation),
         estimated_tokens=reservation.tokens,
         usage=usage,
@@ -186,6 +190,12 @@ def _reason(outcome: Outcome, error: str, *, usable: bool | None) -> Reason | No
     if error == VsrError.code:
         return Reason.INTERNAL_ERROR
     return Reason.INVALID_RESPONSE if error in _UNREADABLE else Reason.UPSTREAM_ERROR
+
+
+def _reason_of_verdict(verdict: Verdict | None) -> Reason | None:
+    if verdict is None or verdict.threshold is None:
+        return None
+    return Reason.THRESHOLD_MET if verdict.is_accepted else Reason.THRESHOLD_NOT_MET
 
 
 def _error_of(outcome: Outcome) -> str:

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 _NANO_S = 1e-9
 
 
+class Verdict(msgspec.Struct, frozen=True, gc=False):
+    """How good the graph has found a reply."""
+
+    is_accepted: bool
+    score: float | None = None
+    threshold: float | None = None
+
+
 class LedgerEntry(msgspec.Struct, eq=False, gc=False):
     """One call that was started."""
 
@@ -39,6 +47,8 @@ class LedgerEntry(msgspec.Struct, eq=False, gc=False):
     """Code of its failure; empty where there is none, or it was cancelled."""
     reply: "Reply | None" = None
     """What it brought, where it succeeded and its step waited for it."""
+    verdict: Verdict | None = None
+    """Of its reply, where the graph judges it."""
     trace: Trace | None = None
     """Its part of the request's trace; None where nothing is traced."""
 
@@ -95,6 +105,13 @@ class Ledger(msgspec.Struct, eq=False, gc=False):
         entry = LedgerEntry(model, reservation, None, len(entries) + 1)
         entries.append(entry)
         return entry
+
+    def judge(self, reply: object, verdict: Verdict) -> None:
+        """Note how good a reply was found; nothing where no call here has brought it."""
+        for entry in reversed(self.entries):
+            if entry.reply is not None and entry.reply is reply:
+                entry.verdict = verdict
+                return
 
     def tell(self, entry: LedgerEntry) -> None:
         """Tell the watch that a call has been started, or has ended."""
