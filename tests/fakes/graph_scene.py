@@ -31,11 +31,10 @@ providers:
   defaults: {{model: alpha}}
   models: [{models}]
 routing:
-  modelCards: [{cards}]
   graphs:
     tested: {{{limits}, steps: [{steps}]}}
   decisions:
-    - {{name: hard, modelRefs: [{{model: alpha}}], algorithm: {{type: graph, graph: tested}}}}
+    - {{name: hard, modelRefs: [{refs}], algorithm: {algorithm}}}
 {more}
 """
 
@@ -85,7 +84,7 @@ async def start_graph(
     limits: str = "limits: {}",
     reliability: str = "{}",
     is_traced: bool = False,
-    cards: str = "",
+    algorithm: str = "{type: graph, graph: tested}",
 ) -> GraphScene:
     """Start one.
 
@@ -96,7 +95,7 @@ async def start_graph(
         limits: of the graph, as a member in YAML's flow style.
         reliability: of each model.
         is_traced: whether every request is sampled.
-        cards: of models.
+        algorithm: of the decision, in place of the graph.
     """
     network = MemoryNetwork()
     backends = await start_backends(nursery, network, plays)
@@ -107,7 +106,10 @@ async def start_graph(
         for name, backend in zip(MODELS, backends, strict=False)
     )
     more = TRACED if is_traced else ""
-    document = _DOCUMENT.format(models=models, steps=steps, limits=limits, more=more, cards=cards)
+    refs = ", ".join(f"{{model: {name}}}" for name, _ in zip(MODELS, backends, strict=False))
+    document = _DOCUMENT.format(
+        models=models, steps=steps, limits=limits, more=more, refs=refs, algorithm=algorithm
+    )
     recorder = SpanRecorder()
     router = await start_router(nursery, network, document, open_spans=recorder.open)
     return GraphScene(router, backends, recorder)

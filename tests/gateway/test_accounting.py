@@ -11,6 +11,7 @@ from tests.fakes.graph_scene import GraphScene, calls_of, said, start_graph
 from tests.fakes.h2_client import reset
 from tests.upstream.scenes import OK, SILENT, failing
 from vsr.engine.session import RoutingSession
+from vsr.graph.nodes.respond import RespondNode
 from vsr.network.memory import Fault
 from vsr.routing.outcome import Outcome
 
@@ -206,9 +207,8 @@ async def test_bug_in_a_graph_is_told_with_the_calls_before_it(
 
 
 def _break_respond(monkeypatch: pytest.MonkeyPatch) -> None:
-    from vsr.graph.nodes.respond import RespondNode  # noqa: PLC0415  # this test's alone
-
     async def run(self: RespondNode, ctx: object) -> None:
+        await trio.lowlevel.checkpoint()
         raise ZeroDivisionError
 
     monkeypatch.setattr(RespondNode, "run", run)

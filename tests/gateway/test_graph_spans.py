@@ -265,3 +265,48 @@ async def test_no_span_and_no_line_holds_what_was_said(
     told = [*(span.to_json() for span in scene.recorder.spans), str(await scene.line())]
     assert [text for text in told if "canary" in text] == []
     assert len(calls_of(scene)) == 2
+
+
+async def test_cascade_tells_how_sure_each_answer_was(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """The reference's algorithm: a score, its threshold, and whether that was enough."""
+    sure = b'{"token":"x","logprob":-0.01,"top_logprobs":[]}'
+    unsure = sure.replace(b"-0.01", b"-3.0")
+    routing = "{confidence_method: avg_logprob, threshold: 0.5, escalation_order: declared}"
+    scene = await start_graph(
+        nursery,
+        SEQUENCE,
+        [(_scored(unsure),)],
+        [(_scored(sure),)],
+        is_traced=True,
+        algorithm=f"{{type: confidence, confidence: {routing}}}",
+    )
+
+    await scene.ask()
+
+    assert [line for line in scene.recorder.tree() if "upstream" not in line] == [
+        "request 200",
+        "  looper.execute",
+        "    looper.attempt answer alpha succeeded",
+        "    looper.attempt answer beta succeeded",
+    ]
+    names = ("accepted", "reason", "score", "threshold")
+    found = [
+        tuple(fields_of(span)[f"looper.attempt.{name}"] for name in names)
+        for span in calls_of(scene)
+    ]
+    assert found == [
+        (False, "threshold_not_met", 0.0, 0.5),
+        (True, "threshold_met", pytest.approx(1 - 0.01 / 3), 0.5),
+    ]
+    assert fields_of(scene.recorder.spans[1])["looper.algorithm"] == "confidence"
+
+
+def _scored(token: bytes) -> bytes:
+    message = b'"message":{"role":"assistant","content":"x"}'
+    return reply(
+        200,
+        b'{"id":"c","model":"m","choices":[{"index":0,%b,"logprobs":{"content":[%b]}}]}'
+        % (message, token),
+    )
