@@ -115,9 +115,9 @@ async def test_graphs_deadline_in_a_sequential_call(
     assert (got.status, line["response_code"], line["response_flags"]) == (504, 504, "UT")
     assert (line["outcome"], line["cause"], line["attempts"]) == ("timed_out", "deadline", 2)
     assert label_of(line) == LABEL
-    assert calls_of(line, "step", "outcome", "cause", "duration_ms") == [
+    assert calls_of(line, "step", "outcome", "error", "duration_ms") == [
         ("draft", "succeeded", None, 0),
-        ("final", "timed_out", "deadline", 3000),
+        ("final", "timed_out", "deadline_exceeded", 3000),
     ]
     assert [(each.terminal, each.cause) for each in outcomes] == [("timed_out", "deadline")]
 

@@ -209,6 +209,9 @@ async def test_branch_that_is_not_needed_any_more_has_not_failed(
     ]
     lost = fields_of(calls_of(scene)[0])
     assert (lost["looper.attempt.reason"], "error.type" in lost) == ("lost", False)
+    line = await scene.line()
+    told = [(each["outcome"], each["cause"], each["error"]) for each in line["calls"]]
+    assert told == [("cancelled", "lost", None), ("succeeded", None, None)]
 
 
 async def test_spans_of_a_graph_are_bounded(

@@ -9,7 +9,6 @@ import msgspec
 
 from vsr.errors import DeadlineExceeded
 from vsr.gateway.failure_reason import FailureReason
-from vsr.gateway.graph_spans import GraphSpans
 from vsr.gateway.handler import RequestRun
 from vsr.routing.execution import Execution
 from vsr.routing.outcome import Outcome, Terminal
@@ -49,6 +48,8 @@ class _Spans(msgspec.Struct, frozen=True, eq=False):
         """Yield every span, parents first."""
         yield self._of_request()
         if self.execution is not None:
+            from vsr.gateway.graph_spans import GraphSpans  # noqa: PLC0415  # of graphs alone
+
             # Every call is the graph's, also the one that the Router has made for it.
             yield from GraphSpans(self.execution, self.trace, self._ns, self._of_attempt).all()
             return

@@ -7,6 +7,7 @@ import msgspec
 from vsr.codec.chat_reply import Reply
 from vsr.errors import (
     AnswerNotTranslatable,
+    DeadlineExceeded,
     GraphFailed,
     UpstreamAnswerTooLarge,
     UpstreamProtocolError,
@@ -36,7 +37,6 @@ _UNREADABLE = frozenset(
     }
 )
 """Failures of a call that has got an answer, or a part of one."""
-_OF_THE_REQUEST = frozenset({Cause.CLIENT_GONE, Cause.DRAIN})
 _REASONS = {
     Cause.CLIENT_GONE: Reason.REQUEST_CANCELLED,
     Cause.DRAIN: Reason.REQUEST_CANCELLED,
@@ -199,10 +199,11 @@ def _reason_of_verdict(verdict: Verdict | None) -> Reason | None:
 
 
 def _error_of(outcome: Outcome) -> str:
-    """Return the code of a failure that stands in the last try alone, as of a tail call."""
-    if outcome.terminal is Terminal.SUCCEEDED or outcome.cause in _OF_THE_REQUEST:
-        return ""
-    return outcome.attempts[-1].error if outcome.attempts else ""
+    """Return the code of a failure that the call itself does not tell, as of one cut off."""
+    if outcome.terminal is Terminal.TIMED_OUT:
+        return DeadlineExceeded.code
+    has_failed = outcome.terminal is Terminal.FAILED and bool(outcome.attempts)
+    return outcome.attempts[-1].error if has_failed else ""
 
 
 def _output_tokens(reservation: Reservation) -> int | None:
