@@ -234,7 +234,7 @@ def _planner() -> Callable[[], Awaitable[None]]:
                 body,
                 "bench",
             )
-            await engine.plan(request, tasks)
+            await engine.plan(request, tasks, Journal())
 
     return work
 

@@ -15,6 +15,7 @@ from vsr.headers import HeaderLine, Headers
 from vsr.network.memory import MemoryNetwork
 from vsr.routing.effect import HeaderEdit
 from vsr.routing.outcome import Outcome, Terminal
+from vsr.routing.ports import Journal
 from vsr.routing.request import CREDENTIALS, USER_KEY_HEADERS, Request
 
 OPENAI_KEY = (b"x-user-openai-key", b"canary-openai")
@@ -210,7 +211,7 @@ async def test_body_phase_names_every_header_that_may_hold_a_key(
     body = chat_body(model="keyed")
     request = Request(b"POST", CHAT, b"r", b"http", Headers([(b"x-mine", b"k")]), body, "id")
 
-    plan = await engine.plan(request, FakeTasks())
+    plan = await engine.plan(request, FakeTasks(), Journal())
     effect = await plan.session.request_body()
     plan.finish(Outcome(Terminal.FAILED))
 

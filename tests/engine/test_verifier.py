@@ -160,3 +160,29 @@ async def test_anthropic_client_gets_the_answer_in_its_own_form(
     assert got.json()["content"] == [{"type": "text", "text": "first"}]
     [asked] = scene.verifier.calls
     assert asked.body == b'{"question":"q?","answer":"first","threshold":0.7}'
+
+
+async def test_verifier_is_told_of_among_the_calls(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Of no model, and with no address."""
+    scene = await begin(nursery, UNSURE, (reply(503, b"canary"),))
+
+    await scene.router.ask(chat_body(model="auto"))
+
+    [line] = await scene.router.log()
+    calls = [
+        (each["step"], each["model"], each["outcome"], each["error"]) for each in line["calls"]
+    ]
+    assert [(model, outcome, error) for _, model, outcome, error in calls] == [
+        ("alpha", "succeeded", None),
+        (None, "succeeded", None),
+        ("beta", "succeeded", None),
+        (None, "failed", "call_failed"),
+    ]
+    assert [step.rpartition("/")[2] for step, model, _, _ in calls if model is None] == [
+        "verdict",
+        "verdict",
+    ]
+    assert "canary" not in str(line)
+    assert "verifier.test" not in str(line)

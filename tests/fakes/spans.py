@@ -14,6 +14,9 @@ from vsr.telemetry.otel import OtelSink
 TRACED = "global: {services: {observability: {tracing: {exporter: {type: stdout}}}}}"
 """Of a document: every request is sampled; a test opens the sink itself."""
 _SHOWN = (
+    "looper.attempt.stage",
+    "looper.attempt.model",
+    "looper.attempt.status",
     "upstream.cluster",
     "upstream.attempt",
     "upstream.endpoint",

@@ -19,7 +19,7 @@ from vsr.network.memory import MemoryConnection, MemoryNetwork
 from vsr.network.port import ConnectionBroken
 from vsr.routing.engine import Engine
 from vsr.routing.plan import Plan
-from vsr.routing.ports import Tasks
+from vsr.routing.ports import Journal, Tasks
 from vsr.routing.request import Request
 
 STREAM, WHOLE = chat_body(model="auto", stream=True), chat_body(model="auto")
@@ -103,9 +103,9 @@ class RecordingEngine:
     real: Engine
     plans: list[Plan] = attrs.field(factory=list)
 
-    async def plan(self, request: Request, tasks: Tasks) -> Plan:
+    async def plan(self, request: Request, tasks: Tasks, journal: Journal) -> Plan:
         """Plan, and note it."""
-        plan = await self.real.plan(request, tasks)
+        plan = await self.real.plan(request, tasks, journal)
         self.plans.append(plan)
         return plan
 

@@ -17,7 +17,7 @@ from vsr.network.memory import MemoryNetwork
 from vsr.resources.listener import Identity
 from vsr.routing.engine import Engine
 from vsr.routing.plan import Plan
-from vsr.routing.ports import Tasks
+from vsr.routing.ports import Journal, Tasks
 from vsr.routing.request import Request
 
 NETWORKS = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
@@ -109,10 +109,10 @@ class WatchedEngine:
     def __getattr__(self, name: str) -> object:
         return getattr(self.engine, name)
 
-    async def plan(self, request: Request, tasks: Tasks) -> Plan:
+    async def plan(self, request: Request, tasks: Tasks, journal: Journal) -> Plan:
         """Note the request and go on."""
         self.seen.append(request.headers)
-        return await self.engine.plan(request, tasks)
+        return await self.engine.plan(request, tasks, journal)
 
 
 @pytest.mark.parametrize("http", [1, 2])

@@ -22,7 +22,7 @@ from vsr.network.memory import MemoryConnection, MemoryNetwork
 from vsr.routing.engine import Engine
 from vsr.routing.outcome import Cause, Outcome
 from vsr.routing.plan import Plan
-from vsr.routing.ports import Tasks
+from vsr.routing.ports import Journal, Tasks
 from vsr.routing.request import Request
 
 BODY = chat_body(model="auto")
@@ -44,12 +44,12 @@ class SteppingEngine:
     outcomes: list[Outcome] = attrs.field(factory=list)
     plans: int = 0
 
-    async def plan(self, request: Request, tasks: Tasks) -> Plan:
+    async def plan(self, request: Request, tasks: Tasks, journal: Journal) -> Plan:
         """Take the step, then plan."""
         self.causes.append(tasks.cause)
         if self.steps:
             await self.steps.popleft()(tasks)
-        plan = await self.real.plan(request, tasks)
+        plan = await self.real.plan(request, tasks, journal)
         plan.settlement.on_finish(self.outcomes.append)
         self.plans += 1
         return plan

@@ -15,7 +15,7 @@ from vsr.routing.effect import Effect, HeaderEdit
 from vsr.routing.engine import Engine
 from vsr.routing.generation import Generation
 from vsr.routing.plan import Plan
-from vsr.routing.ports import Tasks
+from vsr.routing.ports import Journal, Tasks
 from vsr.routing.request import Request
 
 SSE = 'data: {"text":"é 汉 😀 \u2028"}\n\n: comment ✓\r\n\r\nevent: ü\ndata: ю\n\n'.encode()
@@ -182,11 +182,11 @@ class FaultyEngine:
     respond_effect: Effect | None = None
     may_wait: bool = False
 
-    async def plan(self, request: Request, tasks: Tasks) -> Plan:
+    async def plan(self, request: Request, tasks: Tasks, journal: Journal) -> Plan:
         """Fail, or plan."""
         if self.plan_fails:
             raise KeyError("canary-secret")
-        return await self.real.plan(request, tasks)
+        return await self.real.plan(request, tasks, journal)
 
     def respond(self, plan: Plan, status: int, headers: object) -> None:
         """Fail with a bug, or in applying an effect."""

@@ -2,7 +2,7 @@
 
 from vsr.graph.ledger import Ledger
 from vsr.routing.budget import Reservation
-from vsr.routing.outcome import Cause, Outcome, Terminal
+from vsr.routing.outcome import Cause, Outcome, Terminal, Usage
 
 
 def test_entries_stand_in_the_order_of_their_start() -> None:
@@ -52,3 +52,25 @@ def test_who_watches_is_told_of_starts_and_ends() -> None:
     Ledger().tell(entry)
 
     assert told == [(1, True), (1, False)]
+
+
+def test_usage_of_all_calls_is_known_where_that_of_each_is() -> None:
+    """A call under way, or a backend that does not say, leaves the sum unknown."""
+    ledger = Ledger()
+    assert ledger.usage == Usage(0, 0)
+
+    first = ledger.open("alpha", Reservation("alpha", 10))
+    assert ledger.usage is None
+    first.close(Outcome(Terminal.SUCCEEDED, usage=Usage(1, 2)))
+    assert ledger.usage == Usage(1, 2)
+    ledger.open("beta", Reservation("beta", 10)).close(Outcome(Terminal.SUCCEEDED))
+    assert ledger.usage is None
+
+
+def test_call_that_was_never_sent_has_surely_used_nothing() -> None:
+    """Its deadline had passed before its first attempt."""
+    entry = Ledger().open("alpha", Reservation("alpha", 10))
+
+    entry.close(Outcome(Terminal.TIMED_OUT, Cause.DEADLINE))
+
+    assert entry.usage == Usage(0, 0)

@@ -16,7 +16,7 @@ from vsr.routing.effect import (
 from vsr.routing.evidence import Evidence
 from vsr.routing.outcome import Usage
 from vsr.routing.plan import Answer, Call, Plan, Settlement
-from vsr.routing.ports import Tasks
+from vsr.routing.ports import Journal, Tasks
 from vsr.routing.request import Request
 from vsr.routing.session import BodyMode, BodyStream
 
@@ -95,6 +95,10 @@ class ScriptedSession:
         """Return something."""
         return Evidence(model="scripted")
 
+    @property
+    def execution(self) -> None:
+        """Return None: no graph runs."""
+
     def close(self) -> None:
         """Count."""
         self.script.closed += 1
@@ -117,14 +121,15 @@ class ScriptedEngine:
         del method, target, fields
         return False
 
-    async def plan(self, request: Request, tasks: Tasks) -> Plan:
+    async def plan(self, request: Request, tasks: Tasks, journal: Journal) -> Plan:
         """Run the request phases."""
         session = self.open(request, tasks)
         try:
-            return await _plan(session, request)
+            plan = journal.plan = await _plan(session, request)
         except BaseException:
             session.close()
             raise
+        return plan
 
     def respond(self, plan: Plan, status: int, headers: Headers) -> BodyMode:
         """Run the response-header phase."""

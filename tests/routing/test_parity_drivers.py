@@ -34,6 +34,7 @@ from vsr.routing.parity.result import (
     result_of,
 )
 from vsr.routing.parity.tap import Tap, TappedSession
+from vsr.routing.ports import Journal
 
 LENGTH = b"content-length"
 STREAM = Effect(stream_response=True)
@@ -284,7 +285,7 @@ async def test_listening_in_leaves_the_engine_as_it_was() -> None:
     record = await record_in_process(engine, case_of(), FakeTasks())
     noted = len(record.calls)
 
-    await engine.plan(case_of().request(b"other"), FakeTasks())
+    await engine.plan(case_of().request(b"other"), FakeTasks(), Journal())
 
     assert "open" not in vars(engine)
     assert len(record.calls) == noted
@@ -294,7 +295,7 @@ async def test_what_else_a_session_has_is_reached_through_the_tap() -> None:
     """An engine may use more of its own sessions than the port names."""
     tap = Tap(ScriptedEngine(Script(closed=7)), Record("c"))
 
-    plan = await tap.engine.plan(case_of().request(b"body"), FakeTasks())
+    plan = await tap.engine.plan(case_of().request(b"body"), FakeTasks(), Journal())
 
     assert isinstance(plan.session, TappedSession)
     assert plan.session.script == tap.engine.script  # type: ignore[attr-defined]  # the double's own

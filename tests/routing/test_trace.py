@@ -232,3 +232,26 @@ def test_ids_are_never_zero() -> None:
 
     assert int(new_span_id(Zeros()), 16)
     assert int(begin_trace((), ALWAYS, Zeros()).trace_id, 16)
+
+
+def test_calls_side_by_side_keep_their_attempts_apart() -> None:
+    """Each on a part of its own, whatever the order in which they go on; the trace is one."""
+    trace = begin(b"00-" + b"a" * 32 + b"-" + b"b" * 16 + b"-01", states=(b"vendor=x",))
+    one, other = trace.branch(), trace.branch()
+    attempts = [Attempt("alpha", "e", "a:1", 0.0) for _ in range(3)]
+
+    one.begin_call("alpha", 1.0)
+    other.begin_call("beta", 1.0)
+    lines = [
+        part.attempt_lines(each, []) for part, each in zip((one, other, one), attempts, strict=True)
+    ]
+
+    assert [[each.attempt for each in part.calls[0].attempts] for part in (one, other)] == [
+        [attempts[0], attempts[2]],
+        [attempts[1]],
+    ]
+    assert trace.calls == []
+    told = [dict(each) for each in lines]
+    assert {each[b"traceparent"][:35] for each in told} == {b"00-" + b"a" * 32}
+    assert len({each[b"traceparent"] for each in told}) == 3
+    assert {each[b"tracestate"] for each in told} == {b"vendor=x"}

@@ -22,13 +22,20 @@ from tests.fakes.collector import Collector
 from vsr.errors import ConfigRejected
 from vsr.resources.tracing import SpanExporter, Tracing
 from vsr.telemetry.otel import WatchedExporter
-from vsr.telemetry.spans import Span, SpanSink, SpanTree, is_exporter_installed, open_sink
+from vsr.telemetry.spans import (
+    Span,
+    SpanKind,
+    SpanSink,
+    SpanTree,
+    is_exporter_installed,
+    open_sink,
+)
 
 TREE = SpanTree(
     b"4bf92f3577b34da6a3ce929d0e0e4736",
     b"vendor=x",
     [
-        Span("root", b"00f067aa0ba902b7", b"00f067aa0ba902b6", 10, 20, {"a": "b"}, is_server=True),
+        Span("root", b"00f067aa0ba902b7", b"00f067aa0ba902b6", 10, 20, {"a": "b"}, SpanKind.SERVER),
         Span("child", b"00f067aa0ba902b8", b"00f067aa0ba902b7", 11, 19, {"n": 7}, failure="status"),
     ],
 )

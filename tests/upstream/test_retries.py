@@ -328,9 +328,9 @@ class SpendingEngine(RecordingEngine):
 
     spend: CountingSpend = attrs.field(factory=lambda: CountingSpend(0))
 
-    async def plan(self, request: Request, tasks: Tasks) -> Plan:
+    async def plan(self, request: Request, tasks: Tasks, journal: Journal) -> Plan:
         """Plan, and put the spend in."""
-        plan = await super().plan(request, tasks)
+        plan = await super().plan(request, tasks, journal)
         assert plan.call is not None
         plan.call.spend = self.spend
         return plan

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from vsr.engine.execution_stats import ExecutionStats
 from vsr.engine.extensions import Extensions, StateKeeper, Surroundings
 from vsr.engine.pipeline import compile_engine
 from vsr.engine.shipped import BUILTIN
@@ -49,6 +50,8 @@ class Parts(msgspec.Struct, frozen=True):
     """Bytes that nobody can guess, for ids that a client gets."""
     stores: Stores = msgspec.field(default_factory=partial(Stores, open_memory))
     """Of runs that wait for their clients' tools."""
+    executions: ExecutionStats = msgspec.field(default_factory=ExecutionStats)
+    """Of graphs."""
 
     @classmethod
     def default(cls, network: Network) -> "Parts":
@@ -93,6 +96,7 @@ def building(
             parts.runtime,
             parts.on_run,
             _keeper(parts, snapshot) if snapshot.has_graphs else None,
+            parts.executions.add,
         ),
     )
     # Behind everything that may be refused: it takes over what the one before has.

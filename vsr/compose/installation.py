@@ -8,7 +8,7 @@ from typing import TypeVar
 import attrs
 import trio
 
-from vsr.compose.generation import Parts, building
+from vsr.compose.generation import building
 from vsr.compose.router import Router, bind_refused
 from vsr.config.attempt import Code, Reason, Stage
 from vsr.gateway.certificates import load_certificates
@@ -40,7 +40,6 @@ async def in_slices(work: Sliced[_T], clock: Callable[[], float] = perf_counter)
 class LocalInstallation:
     """Implements `config.lifecycle.Installation`."""
 
-    parts: Parts
     router: Router
     folder: Path
     """Where relative paths in the document start."""
@@ -68,7 +67,7 @@ class LocalInstallation:
         certificates = await trio.to_thread.run_sync(
             load_certificates, snapshot.listeners, self.folder
         )
-        generation = await in_slices(building(self.parts, snapshot, version, previous))
+        generation = await in_slices(building(router.parts, snapshot, version, previous))
         change: ListenerChange | None = None
         try:
             try:

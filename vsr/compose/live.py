@@ -12,7 +12,6 @@ import attrs
 import msgspec
 import trio
 
-from vsr.compose.generation import Parts
 from vsr.compose.installation import LocalInstallation
 from vsr.compose.router import Router
 from vsr.config.attempt import Attempt, AttemptStatus
@@ -68,13 +67,13 @@ class LiveConfiguration:
 
     @classmethod
     def of(
-        cls, opened: Opened, parts: Parts, router: Router, *, history_limit: int = DEFAULT_LIMIT
+        cls, opened: Opened, router: Router, *, history_limit: int = DEFAULT_LIMIT
     ) -> "LiveConfiguration":
         """Return that of a Router which begins with `opened`."""
         recorder = _recorder(opened.path, history_limit)
         lifecycle = Lifecycle(
             ChildCompiler(_CHILD),
-            LocalInstallation(parts, router, opened.path.parent),
+            LocalInstallation(router, opened.path.parent),
             recorder,
             time.time,
             observers=[_tell],

@@ -5,7 +5,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -24,10 +24,7 @@ from vsr.gateway.opening import load_http2
 from vsr.gateway.serve import BindFailed, Server
 from vsr.network.epoll import EpollNetwork
 from vsr.resources.listener import Listener
-from vsr.routing.generation import ActiveGeneration
 from vsr.telemetry.access_log import AccessLog
-from vsr.upstream.cluster import RuntimeCluster
-from vsr.upstream.clusters import Clusters
 
 _log = logging.getLogger("vsr")
 _FLUSH_S = 2.0
@@ -72,7 +69,7 @@ def run_router(
             folder=config_path.parent,
             version=opened.version,
         )
-        live = LiveConfiguration.of(opened, parts, router, history_limit=history_limit)
+        live = LiveConfiguration.of(opened, router, history_limit=history_limit)
         async with trio.open_nursery() as tasks:
             on_ready = partial(tasks.start_soon, trio.to_thread.run_sync, load_http2)
             await serve_router(router, signals, on_ready, metrics=metrics, beside=live.run)
@@ -142,7 +139,7 @@ async def _wait_beside(beside: Beside | None, signals: Signals) -> None:
 
 async def _serve_metrics(router: Router, listener: Listener, tasks: trio.Nursery) -> None:
     """Let operators read the metrics; without a free address the Router serves all the same."""
-    server = Server(router.network, MetricsFront(partial(_load_metrics, router.active)))
+    server = Server(router.parts.network, MetricsFront(partial(_load_metrics, router)))
     try:
         await server.bind([listener])
     except BindFailed as error:
@@ -152,16 +149,14 @@ async def _serve_metrics(router: Router, listener: Listener, tasks: trio.Nursery
     _log.info("metrics can be read on port %d", server.ports[listener.name])
 
 
-def _load_metrics(active: ActiveGeneration) -> Callable[[], bytes]:
+def _load_metrics(router: Router) -> Callable[[], bytes]:
     """Return what renders the metrics of what serves at the time; its library is loaded here."""
-    from vsr.upstream.metrics import make_renderer  # noqa: PLC0415  # see `MetricsFront`
+    # See `MetricsFront`.
+    from vsr.engine.execution_metrics import execution_metrics  # noqa: PLC0415
+    from vsr.upstream.metrics import clusters_of, make_renderer  # noqa: PLC0415
 
-    def clusters() -> Iterable[RuntimeCluster]:
-        generation = active.current
-        upstream = None if generation is None else generation.upstream
-        return upstream if isinstance(upstream, Clusters) else ()
-
-    return make_renderer(clusters)
+    graphs = partial(execution_metrics, router.parts.executions)
+    return make_renderer(partial(clusters_of, router.active), graphs)
 
 
 async def _end_on_signal(server: Server, signals: Signals) -> None:

@@ -12,12 +12,10 @@ from vsr.gateway.certificates import load_certificates
 from vsr.gateway.gateway import Gateway
 from vsr.gateway.serve import BindFailed, Server
 from vsr.gateway.tracing import TracedGateway
-from vsr.network.port import Network
 from vsr.resources.snapshot import Snapshot
 from vsr.resources.tracing import Tracing
 from vsr.routing.generation import ActiveGeneration, Generation
 from vsr.telemetry.access_log import AccessLog
-from vsr.upstream.background import Background
 
 _FLUSH_S = 2.0
 
@@ -26,7 +24,7 @@ _FLUSH_S = 2.0
 class Router:
     """A standalone Router: its gateway, its listeners, its active generation."""
 
-    network: Network
+    parts: Parts
     gateway: Gateway
     server: Server
     active: ActiveGeneration
@@ -34,7 +32,6 @@ class Router:
     """How requests are traced; None: they are not."""
     _first: Generation | None
     """Until it serves."""
-    _background: Background
     _traced: TracedGateway | None = None
     """Before the gateway, where tracing is on."""
     _upkeep: trio.Nursery | None = attrs.field(default=None, init=False)
@@ -83,16 +80,14 @@ class Router:
             await server.bind(snapshot.listeners)
         except BindFailed as error:
             raise bind_refused(error) from None
-        return cls(
-            parts.network, gateway, server, active, tracing, generation, parts.background, traced
-        )
+        return cls(parts, gateway, server, active, tracing, generation, traced)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until drained; started once the first generation is active."""
         try:
             async with trio.open_nursery() as upkeep:
                 self._upkeep = upkeep
-                await upkeep.start(self._background.run)
+                await upkeep.start(self.parts.background.run)
                 async with trio.open_nursery() as serving:
                     await serving.start(self.server.run)
                     first, self._first = self._first, None

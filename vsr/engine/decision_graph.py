@@ -35,6 +35,11 @@ class DecisionGraph(msgspec.Struct, frozen=True, eq=False):
     max_answer_bytes: int = MAX_ANSWER_BYTES
     """Of one call."""
 
+    @property
+    def told_name(self) -> str:
+        """Return what metrics and traces call it: a type of algorithm, or the graph's name."""
+        return self.algorithm if self.is_looper else self.graph.name
+
     def model(self, name: str) -> HopModel:
         """Return the model that a step calls `name`.
 

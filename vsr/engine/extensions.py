@@ -10,6 +10,7 @@ from vsr.decision.signals.signal import LearnedSignal, Signal
 from vsr.engine.plugins.plugin import Plugin
 from vsr.registry import Registry
 from vsr.resources.graph import GraphSource
+from vsr.routing.execution import Execution
 from vsr.routing.ports import NoRuntime, Runtime
 
 if TYPE_CHECKING:  # what graphs are made of is loaded where there are any
@@ -84,3 +85,5 @@ class Surroundings(msgspec.Struct, frozen=True):
     """Told of the run of each decision's graph before its first step."""
     keeper: StateKeeper | None = None
     """None: a graph that wants to wait for tools fails."""
+    on_execution: Callable[[Execution], None] | None = None
+    """Told of what each run has come to, when its request has ended."""

@@ -24,19 +24,26 @@ class GraphAhead(msgspec.Struct, frozen=True, eq=False):
     lines: list[HeaderLine]
     finish: "Callable[[RoutingSession, Effect], Plan]"
     """Makes the plan of what the graph comes to."""
+    note: Callable[[], None]
+    """Keeps what is known of the graph's run, however it ends."""
 
     async def run(self, tell: Callable[[str], None]) -> "Plan":
         """Run the graph; see `routing.plan.Ahead`."""
         session = self.session
         try:
-            effect = await run_graph(session, tell if self.comments.progress else None)
-        except VsrError as error:
-            effect = session.refuse(error)
-        return self.finish(session, effect)
+            try:
+                effect = await run_graph(session, tell if self.comments.progress else None)
+            except VsrError as error:
+                effect = session.refuse(error)
+            return self.finish(session, effect)
+        finally:
+            self.note()
 
 
 def graph_ahead(
-    session: "RoutingSession", finish: "Callable[[RoutingSession, Effect], Plan]"
+    session: "RoutingSession",
+    finish: "Callable[[RoutingSession, Effect], Plan]",
+    note: Callable[[], None],
 ) -> GraphAhead | None:
     """Return the graph that answers for a session, if its client is told while it runs."""
     target, chat = session.target, session.chat
@@ -51,4 +58,4 @@ def graph_ahead(
         edits += session.debug_edits()
     headers = Headers()
     apply_headers(headers, Effect(edits=tuple(edits)))
-    return GraphAhead(session, comments, headers.lines, finish)
+    return GraphAhead(session, comments, headers.lines, finish, note)

@@ -5,6 +5,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 import msgspec
+import trio
 
 from vsr.codec.anthropic.response_to_anthropic import chat_response_to_anthropic
 from vsr.codec.anthropic.stream_to_anthropic import ChatStreamToAnthropic
@@ -14,6 +15,7 @@ from vsr.engine.decision_graph import DecisionGraph
 from vsr.engine.endpoints import Protocol
 from vsr.engine.graph_answer import STREAM, confidence_edits
 from vsr.engine.graph_progress import watch_progress
+from vsr.engine.graph_record import GraphRecord
 from vsr.engine.hop import EngineHop, SessionHops
 from vsr.engine.request_phase import as_chat
 from vsr.engine.response_phase import error_body
@@ -26,7 +28,7 @@ from vsr.graph.ledger import Ledger
 from vsr.graph.run import GraphRun, TailCall
 from vsr.graph.value import Inputs
 from vsr.routing.effect import UNCHANGED, Effect, HeaderEdit, ImmediateResponse
-from vsr.routing.outcome import Usage
+from vsr.routing.execution import GraphFailure
 
 if TYPE_CHECKING:
     from vsr.engine.session import RoutingSession
@@ -57,21 +59,28 @@ async def answer_by_graph(
     session.tasks.end_at(inf)  # the graph has a deadline of its own
     run = _open_run(session, decided)
     session.run = run
-    if session.settings.surroundings.on_run is not None:
-        session.settings.surroundings.on_run(run)
+    around = session.settings.surroundings
+    if around.on_run is not None:
+        around.on_run(run)
     if tell is not None:
         watch_progress(run, tell)
-    clock = session.settings.surroundings.monotonic
-    began_at = clock()
+    record = session.graph = GraphRecord(
+        run, decided.told_name, decided.label, trio.current_time(), around.on_execution
+    )
+    began_at = around.monotonic()
     try:
         value = await _run(session, decided, run)
     except VsrError as error:
+        record.failure, record.ended_at = GraphFailure.of(error), trio.current_time()
         if not decided.is_looper or _is_told_as_it_is(error):
             raise
         return _looper_failure(decided, error, session.endpoint.protocol)
+    finally:
+        session.note_usage(run.ledger.usage)
     if isinstance(value, TailCall):
         return _hand_out(session, value)
-    told = _Told(decided, run, value, int((clock() - began_at) * 1000))
+    record.answer, record.ended_at = value, trio.current_time()
+    told = _Told(decided, run, value, int((around.monotonic() - began_at) * 1000))
     return _answered(session, told)
 
 
@@ -113,6 +122,7 @@ def _open_run(session: "RoutingSession", decided: DecisionGraph) -> GraphRun:
         inputs=Inputs(body),
         max_answer_bytes=decided.max_answer_bytes,
         unix=around.unix,
+        trace=session.trace,
     )
 
 
@@ -136,7 +146,6 @@ class _Told(msgspec.Struct, frozen=True):
 
 def _answered(session: "RoutingSession", told: _Told) -> Effect:
     answer = told.answer
-    session.note_answer(answer.model, _usage(told.run))
     body = answer.body
     if session.endpoint.protocol is Protocol.ANTHROPIC:
         if answer.is_stream:
@@ -186,18 +195,6 @@ def _debug_edits(told: _Told) -> list[HeaderEdit]:
     ]
     prefix = b"x-vsr-looper-" if decided.is_looper else b"x-vsr-graph-"
     return [HeaderEdit(prefix + name, value) for name, value in lines]
-
-
-def _usage(run: GraphRun) -> Usage | None:
-    """Return what all calls have used; None where a backend did not say."""
-    prompt = completion = 0
-    for entry in run.ledger.entries:
-        outcome = entry.outcome
-        if outcome is None or outcome.usage is None:
-            return None
-        prompt += outcome.usage.prompt_tokens
-        completion += outcome.usage.completion_tokens
-    return Usage(prompt, completion)
 
 
 def _is_told_as_it_is(error: VsrError) -> bool:

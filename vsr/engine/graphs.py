@@ -7,7 +7,7 @@ import msgspec
 
 from vsr.engine.decision_graph import DecisionGraph
 from vsr.engine.extensions import Extensions
-from vsr.engine.hop import HopModel
+from vsr.engine.hop import HopModel, price_of
 from vsr.engine.recipe_graphs import RecipeGraphs
 from vsr.engine.suspended_runs import identity_of
 from vsr.engine.target import Target, Workshop
@@ -17,7 +17,6 @@ from vsr.resources.looper import LOOPERS
 from vsr.resources.plugin import HeaderMutation, SystemPrompt
 from vsr.resources.program import Decision, ModelRef, Program
 from vsr.resources.snapshot import Snapshot
-from vsr.routing.budget import Price
 from vsr.routing.effect import HeaderEdit
 from vsr.routing.plan import Label
 
@@ -160,6 +159,6 @@ def _hop_model(cluster: Cluster, target: Target) -> HopModel:
     price = cluster.pricing
     return HopModel(
         target,
-        None if price is None else Price(price.prompt_per_1m, price.completion_per_1m),
+        None if price is None else price_of(price),
         cluster.max_output_tokens,
     )

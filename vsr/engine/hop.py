@@ -17,6 +17,7 @@ from vsr.engine.user_key import dispatch_for
 from vsr.errors import GraphFailed
 from vsr.graph.budget import DEFAULT_OUTPUT_TOKENS
 from vsr.headers import Headers
+from vsr.resources.cluster import Pricing
 from vsr.resources.reliability import CallOverride
 from vsr.routing.budget import Price
 from vsr.routing.plan import Hop
@@ -36,6 +37,11 @@ class HopModel(msgspec.Struct, frozen=True):
     target: Target
     price: Price | None = None
     max_output_tokens: int | None = None
+
+
+def price_of(pricing: Pricing) -> Price:
+    """Return what a model's calls cost, as budgets count it."""
+    return Price(pricing.prompt_per_1m, pricing.completion_per_1m, pricing.currency)
 
 
 class HopSource(msgspec.Struct, gc=False):

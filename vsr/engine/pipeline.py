@@ -1,6 +1,7 @@
 """The routing core: drives a session through the request phases and applies what it answers."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from vsr.deadline import NO_DEADLINE
 from vsr.engine.alternatives import SessionAlternatives
@@ -22,13 +23,12 @@ from vsr.resources.snapshot import Snapshot
 from vsr.routing.effect import (
     UNCHANGED,
     Effect,
-    ImmediateResponse,
     apply_body,
     apply_headers,
     render_immediate,
 )
 from vsr.routing.plan import Answer, Call, Plan, Settlement
-from vsr.routing.ports import GraphPorts, Tasks
+from vsr.routing.ports import GraphPorts, Journal, Tasks
 from vsr.routing.request import USER_KEY_HEADERS, Request
 from vsr.routing.session import BodyMode
 from vsr.slices import Sliced
@@ -52,27 +52,34 @@ class RoutingEngine:
         may_bypass = self._settings.may_bypass and is_true(fields.get(BYPASS, b""))
         return is_passed_on(method, target, may_bypass=may_bypass)
 
-    async def plan(self, request: Request, tasks: Tasks) -> Plan:
+    async def plan(self, request: Request, tasks: Tasks, journal: Journal) -> Plan:
         """Run the request phases; see `routing.engine.Engine`."""
         session = self.open(request, tasks)
+        plan = journal.plan = Plan(session, Settlement(session.finish))
+        session.trace = journal.trace
         try:
             first, second = session.request_headers(), UNCHANGED
             if first.immediate is not None:
-                return _answer(session, first.immediate)
+                plan.immediate = first.immediate
+                return plan
             if request.body or session.endpoint in INFERENCE:
                 waits = self._settings.may_wait or session.endpoint not in INFERENCE
                 second = await session.judge() if waits else session.decide()
                 if second is GRAPH_AHEAD:
-                    return _ahead(session) or _graph_plan(session, await session.run_graph())
+                    note = partial(_note, plan, session, journal)
+                    plan.ahead = graph_ahead(session, partial(_graph_plan, plan), note)
+                    if plan.ahead is not None:
+                        return plan
+                    return _graph_plan(plan, session, await session.run_graph())
                 if second.immediate is not None:
-                    return _answer(session, second.immediate)
+                    plan.immediate = second.immediate
+                    return plan
             call = call_of(request, first, second)
             if session.tail is None:
                 session.hand_out(call.route_key.decode("latin-1"))
-            return _send(session, call)
-        except BaseException:
-            session.close()
-            raise
+            return _send(plan, session, call)
+        finally:
+            _note(plan, session, journal)
 
     def respond(self, plan: Plan, status: int, headers: Headers) -> BodyMode:
         """Run the response-header phase on `headers`, in place; see `routing.engine.Engine`."""
@@ -134,42 +141,32 @@ def compile_engine(
     )
 
 
-def _answer(session: RoutingSession, immediate: ImmediateResponse) -> Plan:
-    return Plan(
-        session,
-        Settlement(session.finish),
-        immediate,
-        label=session.label,
-        earlier=session.earlier_attempts,
-    )
-
-
-def _ahead(session: RoutingSession) -> Plan | None:
-    """Return the plan to run the session's graph, if its client is told while it runs."""
-    ahead = graph_ahead(session, _graph_plan)
-    if ahead is None:
-        return None
-    return Plan(session, Settlement(session.finish), label=session.label, ahead=ahead)
-
-
-def _graph_plan(session: RoutingSession, effect: Effect) -> Plan:
-    """Return what a session's graph has come to."""
+def _graph_plan(plan: Plan, session: RoutingSession, effect: Effect) -> Plan:
+    """Say in a plan what a session's graph has come to."""
+    plan.ahead = None
     if effect.immediate is not None:
-        return _answer(session, effect.immediate)
+        plan.immediate = effect.immediate
+        return plan
     tail = session.tail
     if tail is None or tail.hop is None:
         raise RoutingFailed  # unreachable: a graph answers or hands out a call
-    return _send(session, tail.hop.call)
+    return _send(plan, session, tail.hop.call)
 
 
-def _send(session: RoutingSession, call: Call) -> Plan:
+def _note(plan: Plan, session: RoutingSession, journal: Journal) -> None:
+    """Keep what is known of a request's work before its call, however that ended."""
+    plan.label = session.label
+    if session.graph is not None:
+        plan.failure = session.graph.failure
+        journal.attempts += session.graph.run.ledger.attempts
+
+
+def _send(plan: Plan, session: RoutingSession, call: Call) -> Plan:
     tail = session.tail
     if tail is not None:
         call.model = tail.model
         call.spend = session
-    plan = Plan(session, Settlement(session.finish), None, call, session.label)
-    if tail is not None and tail.hop is not None:
-        plan.earlier = session.earlier_attempts
+    plan.call = call
     target = session.target
     if target is not None and (tail is None or tail.hop is None):
         call.policy = target.policy

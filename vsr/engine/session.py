@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -41,11 +42,16 @@ from vsr.graph.run import GraphRun, OpaquePrompt, TailCall
 from vsr.headers import Headers
 from vsr.routing.effect import UNCHANGED, Effect, HeaderEdit, ImmediateResponse
 from vsr.routing.evidence import Evidence
-from vsr.routing.outcome import Attempt, Outcome, Terminal, Usage
+from vsr.routing.execution import Execution
+from vsr.routing.outcome import Outcome, Terminal, Usage
 from vsr.routing.plan import UNROUTED, Label
 from vsr.routing.ports import GraphPorts, Tasks
 from vsr.routing.request import Request
 from vsr.routing.session import BodyMode
+from vsr.routing.trace import Trace
+
+if TYPE_CHECKING:
+    from vsr.engine.graph_record import GraphRecord
 
 BYPASS = b"x-vsr-skip-processing"
 """Header of a client that wants its request passed on untouched."""
@@ -82,8 +88,12 @@ class RoutingSession(msgspec.Struct, gc=False):
     _usage: Usage | None = None
     ports: GraphPorts | None = None
     """The ways of graphs to the world; None where there are none."""
-    _answered_by: str | None = None
-    """Model of a graph's answer."""
+    graph: "GraphRecord | None" = None
+    """Of the decision's graph, once it has begun."""
+    execution: Execution | None = None
+    """What its calls came to, once the request has ended."""
+    trace: Trace | None = None
+    """The request's; None where nothing is traced."""
     path: tuple[str, ...] = ()
     """Models that were called, if more than one was; the last one serves."""
 
@@ -100,11 +110,6 @@ class RoutingSession(msgspec.Struct, gc=False):
             return self._usage
         # What a stream has reported so far is not what it will have used.
         return usage_of(stream.usage) if stream.is_complete else None
-
-    @property
-    def budget(self) -> Budget | None:
-        """Return the request's budget once its graph has run."""
-        return self.run.budget if self.run is not None else None
 
     def request_headers(self) -> Effect:
         """Check method and path; answer the model list."""
@@ -221,21 +226,13 @@ class RoutingSession(msgspec.Struct, gc=False):
     @property
     def label(self) -> Label:
         """Return what logs call the request."""
-        target = self.target
-        if target is None:
-            return UNROUTED
-        if self._answered_by is None:
-            return target.label
-        return Label(target.label.recipe, target.label.decision, self._answered_by)
+        if self.graph is not None and self.tail is None:
+            return self.graph.told_label
+        return UNROUTED if self.target is None else self.target.label
 
-    @property
-    def earlier_attempts(self) -> tuple[Attempt, ...]:
-        """Return the attempts of all calls that a graph has made so far, in order of the calls."""
-        return () if self.run is None else self.run.ledger.attempts
-
-    def note_answer(self, model: str, usage: Usage | None) -> None:
-        """Take note of who answered for a graph, and of what all of its calls have used."""
-        self._answered_by, self._usage = model, usage
+    def note_usage(self, usage: Usage | None) -> None:
+        """Take note of what all calls of a graph have used that answers by itself, or fails."""
+        self._usage = usage
 
     def response_headers(self, status: int, headers: Headers) -> Effect:
         """Say in headers what was decided; settle what the body needs."""
@@ -357,6 +354,8 @@ class RoutingSession(msgspec.Struct, gc=False):
         """Close the tail call's ledger entry, settle its reservation, tell the observers."""
         if self.tail is not None and self.run is not None:
             self.run.close_tail(self.tail, outcome)
+        if self.graph is not None:
+            self.execution = self.graph.finish(outcome)
         if self.target is not None and self.target.chain.observers:
             tell_all(self.target.chain.observers, outcome)
 

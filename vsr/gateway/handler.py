@@ -18,6 +18,7 @@ from vsr.errors import (
     RoutingFailed,
     VsrError,
 )
+from vsr.gateway.accounting import access_line, outcome_of
 from vsr.gateway.auth import check_api_key
 from vsr.gateway.client_body import ClientBody, start_total
 from vsr.gateway.commented_exchange import ERROR_WRITE_S, CommentedExchange
@@ -28,7 +29,6 @@ from vsr.gateway.ingress import (
     IngressRules,
     ingress_headers,
 )
-from vsr.gateway.log_line import access_line
 from vsr.gateway.relay import is_short, pass_as_it_comes, pass_stream, pass_whole, replaced
 from vsr.gateway.request_scope import RequestScope
 from vsr.gateway.writer import render_error
@@ -37,14 +37,13 @@ from vsr.network.port import NetworkError
 from vsr.resources.listener import Listener
 from vsr.routing.effect import ImmediateResponse, render_immediate
 from vsr.routing.generation import Generation
-from vsr.routing.outcome import Attempt, Cause, Outcome, Terminal
+from vsr.routing.outcome import Attempt, Cause
 from vsr.routing.plan import Ahead, Alternatives, Call, Plan
 from vsr.routing.ports import Admission, Journal, UpstreamResponse
 from vsr.routing.request import MESSAGES_PATH, Request
 from vsr.routing.session import BodyMode
 from vsr.telemetry.access_log import AccessLog
 
-_FIRST_ERROR = 400
 _log = logging.getLogger("vsr.gateway")
 
 
@@ -70,7 +69,6 @@ class RequestRun(msgspec.Struct, eq=False):
     error: VsrError | None = None
     """What the client was told of."""
     request: Request | None = None
-    plan: Plan | None = None
     answered_at: float = 0.0
     upstream_s: float | None = None
     first_byte_s: float | None = None
@@ -80,6 +78,11 @@ class RequestRun(msgspec.Struct, eq=False):
     """The body, where it is passed on as it comes."""
     commented: CommentedExchange | None = None
     """The exchange, where its client is told of the graph that answers."""
+
+    @property
+    def plan(self) -> Plan | None:
+        """Return what is planned, from when the planning began."""
+        return self.journal.plan
 
     async def work(self) -> None:
         """Answer the request, in its nursery; only cancellation passes."""
@@ -120,10 +123,10 @@ class RequestRun(msgspec.Struct, eq=False):
 
     def finish(self) -> None:
         """End the plan, write the log line, give the generation back."""
-        outcome = self._outcome()
+        outcome, plan = outcome_of(self), self.journal.plan
         try:
-            if self.plan is not None:
-                self.plan.settlement.finish(outcome)
+            if plan is not None:
+                plan.settlement.finish(outcome)
         except Exception:  # noqa: BLE001  # accounting must not take the connection down with it
             _log.exception("settlement failed")
         if self.is_admitted and self.request is not None:
@@ -170,8 +173,7 @@ class RequestRun(msgspec.Struct, eq=False):
             # Of all work before the call, whose own timeout takes its place.
             exchange.end_at(self.started_at + listener.call_timeout_s)
             self.scope.move_end = exchange.end_at
-        self.plan = plan = await generation.engine.plan(request, self.scope)
-        self.journal.attempts += plan.earlier
+        plan = await generation.engine.plan(request, self.scope, self.journal)
         if plan.call is not None:
             if source is not None:
                 self.source = source
@@ -185,8 +187,7 @@ class RequestRun(msgspec.Struct, eq=False):
     ) -> None:
         """Send what was answered at once, or what a graph comes to that has yet to run."""
         if plan.ahead is not None:
-            self.plan = plan = await self._run_ahead(plan.ahead)
-            self.journal.attempts += plan.earlier
+            plan = await self._run_ahead(plan.ahead)
         if plan.call is not None:
             await self._relay(generation, listener, plan, plan.call)
         elif plan.immediate is not None:
@@ -352,26 +353,9 @@ class RequestRun(msgspec.Struct, eq=False):
 
     def _tell_in_stream(self) -> None:
         """Send the event that the client's protocol has for a failure, if one fits in here."""
-        stream, exchange = None if self.plan is None else self.plan.session.stream, self.exchange
+        exchange, plan = self.exchange, self.journal.plan
+        stream = None if plan is None else plan.session.stream
         if stream is None or exchange.has_ended or exchange.is_behind:
             return
         if event := stream.break_off():
             exchange.try_write(event)
-
-    def _outcome(self) -> Outcome:
-        exchange, error, plan = self.exchange, self.error, self.plan
-        attempts = tuple(self.journal.attempts)
-        status = exchange.status or None
-        usage = None if plan is None else plan.session.usage
-        if self.served is not None:
-            self.served.usage = usage
-        if error is None and exchange.has_ended:
-            failed = exchange.status >= _FIRST_ERROR
-            terminal = Terminal.FAILED if failed else Terminal.SUCCEEDED
-            return Outcome(terminal, None, status, usage, attempts)
-        cause = self.scope.cause
-        if isinstance(error, DeadlineExceeded):
-            return Outcome(Terminal.TIMED_OUT, Cause.DEADLINE, status, usage, attempts)
-        if error is not None and (exchange.has_ended or cause is None):
-            return Outcome(Terminal.FAILED, None, status, usage, attempts)
-        return Outcome(Terminal.CANCELLED, cause, status, usage, attempts)

@@ -4,15 +4,16 @@ Source of names and attributes: the reference's standalone mode, spans, and its 
 """
 
 from collections.abc import Iterator
-from enum import StrEnum
 
 import msgspec
 
 from vsr.errors import DeadlineExceeded
+from vsr.gateway.failure_reason import FailureReason
 from vsr.gateway.handler import RequestRun
+from vsr.routing.execution import Execution
 from vsr.routing.outcome import Outcome, Terminal
 from vsr.routing.trace import Trace, TracedAttempt, TracedCall
-from vsr.telemetry.spans import Span, SpanTree
+from vsr.telemetry.spans import AttributeValue, Span, SpanKind, SpanTree
 from vsr.upstream.outcomes import failure_of
 
 _REQUEST = "semantic_router.request"
@@ -26,26 +27,11 @@ _FIRST_CLIENT_ERROR = 400
 _FIRST_SERVER_ERROR = 500
 
 
-class FailureReason(StrEnum):
-    """Why a span has failed. Source: the reference's closed list, as far as it fits.
-
-    An attempt without an answer has its kind of failure instead: see `upstream.policy.outcome`.
-    """
-
-    DEADLINE = "deadline"
-    CANCELLED = "cancelled"
-    """The client left, or a drain ended the request."""
-    CALL_FAILED = "call_failed"
-    """No backend gave a good answer."""
-    STEP_FAILED = "step_failed"
-    """The Router refused the request, or failed itself."""
-    STATUS = "status"
-    """Of an attempt, our addition: the answer is an error."""
-
-
 def spans_of(run: RequestRun, trace: Trace) -> SpanTree:
     """Return the spans of a sampled request that has just finished."""
-    spans = _Spans(run, trace, run.exchange.now(), _outcome(run))
+    plan = run.plan
+    execution = None if plan is None else plan.session.execution
+    spans = _Spans(run, trace, run.exchange.now(), _outcome(run), execution)
     return SpanTree(trace.trace_id, trace.state, list(spans.all()))
 
 
@@ -55,10 +41,18 @@ class _Spans(msgspec.Struct, frozen=True, eq=False):
     ended_at: float
     """Monotonic seconds, as all that end in `_at`."""
     outcome: Outcome
+    execution: Execution | None = None
+    """Of the request's graph."""
 
     def all(self) -> Iterator[Span]:
         """Yield every span, parents first."""
         yield self._of_request()
+        if self.execution is not None:
+            from vsr.gateway.graph_spans import GraphSpans  # noqa: PLC0415  # of graphs alone
+
+            # Every call is the graph's, also the one that the Router has made for it.
+            yield from GraphSpans(self.execution, self.trace, self._ns, self._of_attempt).all()
+            return
         calls = self.trace.calls
         for at, call in enumerate(calls):
             is_last = at == len(calls) - 1
@@ -67,7 +61,7 @@ class _Spans(msgspec.Struct, frozen=True, eq=False):
             ends = [each.attempt.ended_at or until for each in call.attempts]
             yield self._of_call(call, max(ends, default=until), is_last=is_last)
             for index, traced in enumerate(call.attempts):
-                yield self._of_attempt(call, traced, index + 1, ends[index])
+                yield self._of_attempt(traced, call.span_id, index + 1, ends[index])
 
     def _of_request(self) -> Span:
         run, trace = self.run, self.trace
@@ -78,12 +72,12 @@ class _Spans(msgspec.Struct, frozen=True, eq=False):
             run.wall_ns,
             self._ns(self.ended_at),
             _request_attributes(run, self.outcome),
-            is_server=True,
-            failure=self._why_request_failed(),
+            SpanKind.SERVER,
+            self._why_request_failed(),
         )
 
     def _of_call(self, call: TracedCall, ended_at: float, *, is_last: bool) -> Span:
-        attributes: dict[str, str | int] = {
+        attributes: dict[str, AttributeValue] = {
             _CLUSTER_KEY: call.cluster,
             "upstream.attempts": len(call.attempts),
         }
@@ -100,12 +94,12 @@ class _Spans(msgspec.Struct, frozen=True, eq=False):
         )
 
     def _of_attempt(
-        self, call: TracedCall, traced: TracedAttempt, ordinal: int, ended_at: float
+        self, traced: TracedAttempt, parent_id: bytes, ordinal: int, ended_at: float
     ) -> Span:
         attempt, status = traced.attempt, traced.attempt.status
         has_failed = bool(attempt.error) or status is None
         outcome = failure_of(attempt).label if has_failed else f"{(status or 0) // 100}xx"
-        attributes: dict[str, str | int] = {
+        attributes: dict[str, AttributeValue] = {
             _CLUSTER_KEY: attempt.cluster,
             "upstream.endpoint": attempt.endpoint,
             "endpoint.address": attempt.address,
@@ -120,7 +114,7 @@ class _Spans(msgspec.Struct, frozen=True, eq=False):
         return Span(
             _ATTEMPT,
             traced.span_id,
-            call.span_id,
+            parent_id,
             self._ns(attempt.started_at),
             self._ns(ended_at),
             attributes,
@@ -138,7 +132,8 @@ class _Spans(msgspec.Struct, frozen=True, eq=False):
         is_broken = run.error is not None and not run.exchange.has_ended
         if not is_broken and run.exchange.status < _FIRST_SERVER_ERROR:
             return ""
-        return FailureReason.CALL_FAILED if self.trace.calls else FailureReason.STEP_FAILED
+        has_calls = bool(self.trace.calls if self.execution is None else self.execution.calls)
+        return FailureReason.CALL_FAILED if has_calls else FailureReason.STEP_FAILED
 
     def _why_call_failed(self, call: TracedCall, *, is_last: bool) -> str:
         if is_last and (ended_early := _why_ended_early(self.outcome)) is not None:
@@ -156,9 +151,9 @@ class _Spans(msgspec.Struct, frozen=True, eq=False):
         return self.run.wall_ns + int((at - self.run.started_at) * 1e9)
 
 
-def _request_attributes(run: RequestRun, outcome: Outcome) -> dict[str, str | int]:
+def _request_attributes(run: RequestRun, outcome: Outcome) -> dict[str, AttributeValue]:
     head, plan, request = run.exchange.head, run.plan, run.request
-    attributes: dict[str, str | int] = {
+    attributes: dict[str, AttributeValue] = {
         "http.method": _cut(head.method),
         "http.path": _cut(head.target.partition(b"?")[0]),
         "listener.name": run.listener_name,
@@ -181,9 +176,11 @@ def _request_attributes(run: RequestRun, outcome: Outcome) -> dict[str, str | in
             "recipe.name": label.recipe,
         }
         attributes.update({key: name for key, name in named.items() if name})
-    if outcome.usage is not None:
-        attributes["model.token_count_prompt"] = outcome.usage.prompt_tokens
-        attributes["model.token_count_completion"] = outcome.usage.completion_tokens
+    execution = None if plan is None else plan.session.execution
+    usage = outcome.usage if execution is None else execution.usage
+    if usage is not None:
+        attributes["model.token_count_prompt"] = usage.prompt_tokens
+        attributes["model.token_count_completion"] = usage.completion_tokens
     return attributes
 
 

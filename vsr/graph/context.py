@@ -9,7 +9,7 @@ import trio
 from vsr.codec.chat_body import ChatBody
 from vsr.codec.chat_reply import Reply, read_reply
 from vsr.deadline import Deadline
-from vsr.errors import CallFailed, DeadlineExceeded
+from vsr.errors import CallFailed, DeadlineExceeded, VsrError
 from vsr.graph.account import BestReply, Counted
 from vsr.graph.ending import Ending
 from vsr.graph.ledger import LedgerEntry
@@ -114,6 +114,16 @@ class NodeContext(msgspec.Struct, gc=False):
         if self.run.deadline.has_passed(trio.current_time()):
             raise DeadlineExceeded
 
+    def end_of(self, error: BaseException) -> tuple[Terminal, Cause | None]:
+        """Return how a call of this step has ended, which `error` has just ended."""
+        if _is_cancellation(error):
+            now = trio.current_time()
+            cause = self.ending.reason(self.run.tasks.cause, now) or Cause.LOST
+            return Terminal.TIMED_OUT if cause is Cause.DEADLINE else Terminal.CANCELLED, cause
+        if isinstance(error, DeadlineExceeded):
+            return Terminal.TIMED_OUT, Cause.DEADLINE
+        return Terminal.FAILED, None
+
     def hand_out(self, model: str, body: ChatBody, reliability: CallOverride | None) -> TailCall:
         """Reserve for a call and leave it to the adapter to make it, stream and all.
 
@@ -127,7 +137,7 @@ class NodeContext(msgspec.Struct, gc=False):
             model, body, reliability=reliability, is_bounded=run.budget.needs_bounds
         )
         entry = run.open_hop(model, hop, self.path)
-        entry.started_at = trio.current_time()
+        entry.started_at, entry.trace = trio.current_time(), run.trace
         run.ledger.tell(entry)
         return TailCall(model, entry, reliability, body, hop)
 
@@ -154,7 +164,8 @@ class NodeContext(msgspec.Struct, gc=False):
         self.note_start()
         hop.call.model, hop.call.spend = model, HopSpend(run, entry, hop)
         deadline = self.deadline_after(options.timeout_s)
-        journal, begun = Journal(), _Begun(run, entry, self)
+        entry.trace = None if run.trace is None else run.trace.branch()
+        journal, begun = Journal(trace=entry.trace), _Begun(run, entry, self)
         try:
             answer = await run.caller.call(
                 hop.call, deadline, limit_bytes=run.max_answer_bytes, journal=journal
@@ -182,23 +193,25 @@ class _Begun:
     def succeeded(self, reply: Reply, attempts: tuple[Attempt, ...]) -> None:
         used = reply.usage
         usage = None if used is None else Usage(used.prompt_tokens, used.completion_tokens)
+        self.entry.reply = reply
         self._close(Outcome(Terminal.SUCCEEDED, None, _OK, usage, attempts))
 
     def failed(self, error: BaseException, attempts: tuple[Attempt, ...]) -> None:
-        if _is_cancellation(error):
-            now = trio.current_time()
-            cause = self.ctx.ending.reason(self.run.tasks.cause, now) or Cause.LOST
-            terminal = Terminal.TIMED_OUT if cause is Cause.DEADLINE else Terminal.CANCELLED
-            self._close(Outcome(terminal, cause, attempts=attempts))
-        elif isinstance(error, DeadlineExceeded):
-            self._close(Outcome(Terminal.TIMED_OUT, Cause.DEADLINE, attempts=attempts))
-        else:
-            status = error.backend_status if isinstance(error, CallFailed) else None
-            self._close(Outcome(Terminal.FAILED, None, status, attempts=attempts))
+        terminal, cause = self.ctx.end_of(error)
+        status = error.backend_status if isinstance(error, CallFailed) else None
+        self.entry.error = code_of(error)
+        self._close(Outcome(terminal, cause, status, attempts=attempts))
 
     def _close(self, outcome: Outcome) -> None:
         self.entry.ended_at = trio.current_time()
         self.run.close_call(self.entry, outcome)
+
+
+def code_of(error: BaseException) -> str:
+    """Return a failure's code; empty for a cancellation, and a fixed one for a bug."""
+    if isinstance(error, VsrError):
+        return error.code
+    return "" if _is_cancellation(error) else VsrError.code
 
 
 def _is_cancellation(error: BaseException) -> bool:

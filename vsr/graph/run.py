@@ -15,6 +15,7 @@ from vsr.resources.reliability import CallOverride
 from vsr.routing.outcome import NOTHING_USED, Outcome
 from vsr.routing.plan import Hop
 from vsr.routing.ports import Caller, Fetch, Hops, Runtime, Tasks
+from vsr.routing.trace import Trace
 
 if TYPE_CHECKING:
     from vsr.codec.chat_body import ChatBody
@@ -98,6 +99,8 @@ class GraphRun(msgspec.Struct, gc=False):
     watch: Watch | None = None
     waiting: "Waiting | None" = None
     """None where the run cannot be suspended."""
+    trace: Trace | None = None
+    """The request's; None where nothing is traced."""
 
     @property
     def account(self) -> "Account":
@@ -145,7 +148,7 @@ class GraphRun(msgspec.Struct, gc=False):
             self._end_refused()
             raise BudgetExhausted
         entry = self.ledger.open(model, reservation)
-        entry.step = path
+        entry.step, entry.price = path, hop.price
         return entry
 
     def _end_refused(self) -> None:

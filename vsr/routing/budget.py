@@ -16,6 +16,8 @@ class Price(msgspec.Struct, frozen=True):
 
     prompt_per_1m: float
     completion_per_1m: float
+    currency: str = "USD"
+    """What the prices are in; budgets take it for dollars."""
 
     def bound_nano_usd(self, prompt_tokens: int, output_tokens: int) -> int:
         """Return what a call costs at most, in billionths of a dollar."""

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from vsr.headers import Headers
 from vsr.routing.plan import Answer, Plan
-from vsr.routing.ports import Tasks
+from vsr.routing.ports import Journal, Tasks
 from vsr.routing.request import Request
 from vsr.routing.session import BodyMode, Session
 
@@ -30,12 +30,15 @@ class Engine(Protocol):
         """
         ...
 
-    async def plan(self, request: Request, tasks: Tasks) -> Plan:
+    async def plan(self, request: Request, tasks: Tasks, journal: Journal) -> Plan:
         """Run the request phases and the request's graph.
 
         Args:
             request: its body is whole, or empty where it is passed on unread.
             tasks: the request's nursery; graph branches live and die in it.
+            journal: gets the plan before anything is waited for, and, whatever ends the planning,
+                one entry per attempt that the graph has made by itself. `Plan.finish` must follow
+                also where nothing is returned.
 
         Returns:
             An immediate answer, or the tail call, whose ledger entry is open until `Plan.finish`.

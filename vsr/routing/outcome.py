@@ -45,6 +45,8 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 
 NOTHING_USED: Final = Usage(0, 0)
 """Of an attempt that surely did nothing; one that may have is None."""
+CANCELLED: Final = "cancelled"
+"""Code of an attempt that was given up, by whoever ended its request or its call."""
 REFUSED_STREAM: Final = "refused_stream"
 """Code of an attempt whose stream the backend refused before any work. Source: RFC 9113, 8.7."""
 

@@ -11,7 +11,8 @@ from vsr.resources.stream_comments import StreamComments
 from vsr.routing.body import BodySource
 from vsr.routing.budget import Price, Spend
 from vsr.routing.effect import ImmediateResponse
-from vsr.routing.outcome import Attempt, Outcome
+from vsr.routing.execution import GraphFailure
+from vsr.routing.outcome import Outcome
 from vsr.routing.session import Session
 
 
@@ -216,7 +217,7 @@ class Ahead(Protocol):
 
 
 class Plan(msgspec.Struct, gc=False):
-    """The result of the request phases: one of `immediate`, `call` and `ahead` is set.
+    """The result of the request phases: one of `immediate`, `call` and `ahead` is set in the end.
 
     `Engine.respond` sets `immediate` beside the call if the backend's answer cannot be passed on.
     """
@@ -228,10 +229,10 @@ class Plan(msgspec.Struct, gc=False):
     label: Label = UNROUTED
     alternatives: Alternatives | None = None
     """Where a failed call may go on; None: its failure is the answer."""
-    earlier: tuple[Attempt, ...] = ()
-    """Of the calls that the request's graph has made by itself."""
     ahead: Ahead | None = None
     """What has to be run first, where the client is told of it."""
+    failure: GraphFailure | None = None
+    """What the decision's graph has failed with, where the immediate answer tells of it."""
 
     def finish(self, outcome: Outcome) -> bool:
         """End the request exactly once; return whether this call did it."""

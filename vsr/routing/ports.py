@@ -12,7 +12,7 @@ from vsr.resources.cluster import Endpoint
 from vsr.resources.reliability import CallOverride
 from vsr.routing.effect import ImmediateResponse
 from vsr.routing.outcome import Attempt, Cause
-from vsr.routing.plan import Alternatives, Call, Hop, Label
+from vsr.routing.plan import Alternatives, Call, Hop, Label, Plan
 from vsr.routing.request import Request
 from vsr.routing.trace import Trace
 
@@ -133,11 +133,13 @@ class UpstreamResponse(Protocol):
 
 
 class Journal(msgspec.Struct, gc=False):
-    """The attempts of one call, in order."""
+    """The attempts of one call in order, or those of a whole request."""
 
     attempts: list[Attempt] = []
     trace: Trace | None = None
     """Whose spans the attempts are; None where nothing is traced."""
+    plan: Plan | None = None
+    """Of a request, from when its planning begins; whoever has the journal ends it."""
 
 
 class UpstreamCluster(Protocol):

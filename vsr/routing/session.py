@@ -6,6 +6,7 @@ from typing import Protocol
 from vsr.headers import Headers
 from vsr.routing.effect import Effect
 from vsr.routing.evidence import Evidence
+from vsr.routing.execution import Execution
 from vsr.routing.outcome import Usage
 
 
@@ -98,6 +99,14 @@ class Session(Protocol):
 
     def evidence(self) -> Evidence:
         """Return what was decided so far."""
+        ...
+
+    @property
+    def execution(self) -> Execution | None:
+        """Return what the calls of the decision's graph came to, once the request has ended.
+
+        None where no graph has answered for a decision.
+        """
         ...
 
     def close(self) -> None:

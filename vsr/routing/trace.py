@@ -74,6 +74,12 @@ class Trace(msgspec.Struct, eq=False):
     calls: list[TracedCall] = []
     """Of a request that is sampled; empty otherwise."""
 
+    def branch(self) -> "Trace":
+        """Return the part of a call that is made beside others, whose attempts are its own."""
+        return Trace(
+            self.trace_id, self.span_id, self.is_sampled, self.rng, self.parent_id, self.state
+        )
+
     def begin_call(self, cluster: str, now: float) -> None:
         """Take note of a call that is about to be sent; its attempts follow."""
         if self.is_sampled:

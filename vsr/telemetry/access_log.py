@@ -8,11 +8,38 @@ from enum import StrEnum
 
 import msgspec
 import trio
+from msgspec import UNSET, UnsetType
 
 _MAX_HELD_LINES = 100_000
 """Lines kept while the sink is stuck; beyond it lines are dropped and counted."""
 _BATCH_WAIT_S = 0.2
 _log = logging.getLogger("vsr.telemetry")
+
+
+class TryLine(msgspec.Struct, frozen=True):
+    """One attempt of a graph's call."""
+
+    endpoint: str
+    outcome: StrEnum
+    cause: StrEnum | None
+    status: int | None
+    error: str | None
+
+
+class CallLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One call of a request's graph; what is not known is null."""
+
+    step: str
+    model: str | None
+    """None for a verifier."""
+    outcome: StrEnum
+    cause: StrEnum | None
+    status: int | None
+    error: str | None
+    duration_ms: int
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    attempts: list[TryLine]
 
 
 class AccessLine(msgspec.Struct, kw_only=True, gc=False):
@@ -55,6 +82,10 @@ class AccessLine(msgspec.Struct, kw_only=True, gc=False):
     completion_tokens: int | None = None
     first_byte_ms: float | None = None
     """Milliseconds to the first body byte written to the client."""
+    algorithm: str | UnsetType = UNSET
+    """Of the graph that answered for the decision, as what follows; not written for others."""
+    calls: list[CallLine] | UnsetType = UNSET
+    calls_dropped: int | UnsetType = UNSET
 
 
 class AccessLog:

@@ -24,11 +24,17 @@ from opentelemetry.trace import (
 )
 
 from vsr.resources.tracing import SpanExporter, Tracing
+from vsr.telemetry import spans
 from vsr.telemetry.spans import Span, SpanTree
 
 _SCOPE = InstrumentationScope("vllm-sr")
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 _OK, _ERROR = Status(), Status(StatusCode.ERROR)
+_KINDS = {
+    spans.SpanKind.SERVER: SpanKind.SERVER,
+    spans.SpanKind.CLIENT: SpanKind.CLIENT,
+    spans.SpanKind.INTERNAL: SpanKind.INTERNAL,
+}
 _SWITCH_S = 0.0005
 _log = logging.getLogger("vsr.telemetry")
 
@@ -85,7 +91,7 @@ class OtelSink:
             self._resource,
             span.attributes,
             events,
-            kind=SpanKind.SERVER if span.is_server else SpanKind.CLIENT,
+            kind=_KINDS[span.kind],
             status=_ERROR if span.failure else _OK,
             start_time=span.started_ns,
             end_time=span.ended_ns,

@@ -1,6 +1,7 @@
 """Spans as the Router makes them, and where they go; knows no tracing library."""
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from importlib.util import find_spec
 from typing import Protocol
 
@@ -17,6 +18,19 @@ _MODULES: Mapping[SpanExporter, tuple[str, ...]] = {
 }
 
 
+AttributeValue = str | int | float | bool
+
+
+class SpanKind(StrEnum):
+    """Whose work a span is."""
+
+    SERVER = "server"
+    """It serves somebody's request."""
+    CLIENT = "client"
+    """It makes a request."""
+    INTERNAL = "internal"
+
+
 class Span(msgspec.Struct, frozen=True, gc=False):
     """One span that has ended. No prompt, key, header value or body is ever an attribute."""
 
@@ -28,9 +42,8 @@ class Span(msgspec.Struct, frozen=True, gc=False):
     started_ns: int
     """Since 1970, as is `ended_ns`."""
     ended_ns: int
-    attributes: dict[str, str | int]
-    is_server: bool = False
-    """Whether it serves somebody's request; otherwise it makes one."""
+    attributes: dict[str, AttributeValue]
+    kind: SpanKind = SpanKind.CLIENT
     failure: str = ""
     """A word of a closed set, never text; empty for a span that did not fail."""
 

@@ -14,7 +14,7 @@ from vsr.http.h2_head import encode_h2_request
 from vsr.network.port import ConnectionBroken, ReceiveTimedOut
 from vsr.resources.cluster import Endpoint
 from vsr.routing.body import BodySource
-from vsr.routing.outcome import Attempt, TransportFact
+from vsr.routing.outcome import CANCELLED, Attempt, TransportFact
 from vsr.routing.trace import Trace
 from vsr.upstream.h2_stream import H2Stream
 from vsr.upstream.policy.host import Host
@@ -23,7 +23,6 @@ from vsr.upstream.pool import PooledConnection
 from vsr.upstream.response import AttemptOwner, Response
 from vsr.upstream.upload import read, send_source, send_source_on, send_unless_answered
 
-_CANCELLED = "cancelled"
 _ONE_WRITE_BYTES = 65_536
 """Up to this size head and body leave in one write; beyond it joining costs more than a call."""
 
@@ -148,7 +147,7 @@ def _note_failure(
         attempt.error = failure.code
     else:
         attempt.stage = limits.passed(now)
-        attempt.error = DeadlineExceeded.code if attempt.stage else _CANCELLED
+        attempt.error = DeadlineExceeded.code if attempt.stage else CANCELLED
 
 
 async def _read_first_byte(pooled: PooledConnection, until: float) -> None:

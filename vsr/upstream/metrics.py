@@ -18,8 +18,10 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from vsr.routing.generation import ActiveGeneration
 from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.cluster_state import ClusterState
+from vsr.upstream.clusters import Clusters
 from vsr.upstream.policy.host import Host
 from vsr.upstream.policy.stats import DURATION_BOUNDS_S, ClusterStats
 
@@ -30,23 +32,38 @@ _Named = list[tuple[str, ClusterState]]
 _Sample = tuple[tuple[str, ...], float]
 
 
-def make_renderer(clusters: Callable[[], Iterable[RuntimeCluster]]) -> Callable[[], bytes]:
+def make_renderer(
+    clusters: Callable[[], Iterable[RuntimeCluster]],
+    more: Callable[[], Iterable[Metric]] = tuple,
+) -> Callable[[], bytes]:
     """Return what renders the metrics of the clusters there are at the time.
 
     In Prometheus' text format 0.0.4. A cluster that is no longer served has no series any more.
+
+    Args:
+        clusters: what is served.
+        more: what else is to be told.
     """
     registry = CollectorRegistry()
-    registry.register(_Served(clusters))
+    registry.register(_Served(clusters, more))
     return partial(generate_latest, registry)
+
+
+def clusters_of(active: ActiveGeneration) -> Iterable[RuntimeCluster]:
+    """Return the clusters of what serves now."""
+    upstream = None if active.current is None else active.current.upstream
+    return upstream if isinstance(upstream, Clusters) else ()
 
 
 @attrs.frozen
 class _Served(Collector):
     clusters: Callable[[], Iterable[RuntimeCluster]]
+    more: Callable[[], Iterable[Metric]]
 
     def collect(self) -> Iterator[Metric]:
         """Yield all metrics."""
-        return cluster_metrics(self.clusters())
+        yield from cluster_metrics(self.clusters())
+        yield from self.more()
 
 
 def cluster_metrics(clusters: Iterable[RuntimeCluster]) -> Iterator[Metric]:

@@ -1,6 +1,7 @@
 """Node type `assess`: let the model runtime or a verifier judge what was said."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated
 
 import attrs
@@ -11,8 +12,10 @@ from vsr.graph.bind import SECONDS
 from vsr.graph.block import Node
 from vsr.graph.context import NodeContext
 from vsr.graph.env import Bound, Constant, Deferred, known_of
+from vsr.graph.verifier_calls import noted
 from vsr.graph.worst import Estimator, Gap, Paths, Worst
 from vsr.registry import Extension
+from vsr.routing.ports import Fetch, NoRuntime, Runtime
 
 _OK = 200
 _DEFAULT_TIMEOUT_S = 60.0
@@ -81,13 +84,17 @@ class AssessNode:
         if not bundle:
             return ()
         runtime = ctx.run.runtime
-        if runtime is None:
+        if runtime is None or isinstance(runtime, NoRuntime):
             return (None,) * len(bundle)
-        try:
-            answers = await runtime.evaluate(bundle)
-        except Exception as error:  # whatever the runtime's client raises, the step decides
-            raise GraphFailed("the model runtime failed") from error
+        answers = await noted(ctx, "runtime", partial(_evaluate, runtime, bundle))
         return tuple(_decoded(answers.get(key)) for key in bundle)
+
+
+async def _evaluate(runtime: Runtime, bundle: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    try:
+        return await runtime.evaluate(bundle)
+    except Exception as error:  # whatever the runtime's client raises, the step decides
+        raise GraphFailed("the model runtime failed") from error
 
 
 def _decoded(answer: bytes | None) -> object:
@@ -106,9 +113,15 @@ async def _verify(verifier: Verifier, ctx: NodeContext) -> object:
         raise RuntimeError("this run has no way to a verifier")
     if not verifier.url:
         raise GraphFailed("there is no verifier to ask")
+    return await noted(ctx, "http", partial(_fetch_verdict, verifier, verifier.url, run.fetch, ctx))
+
+
+async def _fetch_verdict(
+    verifier: Verifier, url: str, fetch: Fetch, ctx: NodeContext
+) -> dict[str, object]:
     deadline = ctx.deadline_after(verifier.timeout or _DEFAULT_TIMEOUT_S)
-    answer = await run.fetch(
-        verifier.url.rstrip("/") + verifier.path if verifier.path else verifier.url,
+    answer = await fetch(
+        url.rstrip("/") + verifier.path if verifier.path else url,
         msgspec.json.encode(verifier.request),
         deadline,
         limit_bytes=verifier.max_response_bytes,

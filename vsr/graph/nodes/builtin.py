@@ -18,6 +18,7 @@ BUILTIN_NODES: "tuple[Place[Node], ...]" = places(
         "fail": "small:FAIL",
         "loop": "loop:LOOP",
         "parallel": "parallel:PARALLEL",
+        "rate": "rate:RATE",
         "respond": "respond:RESPOND",
         "set": "small:SET",
         "subgraph": "subgraph:SUBGRAPH",

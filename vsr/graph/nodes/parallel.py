@@ -17,6 +17,7 @@ from vsr.graph.ending import Ending
 from vsr.graph.env import Bound, Constant, Env, Known, Static, known_of, name_faults
 from vsr.graph.kinds import Kind, item_of, united
 from vsr.graph.late import SUBJECT, Predicate
+from vsr.graph.ledger import Verdict
 from vsr.graph.suspend.record import Keeps
 from vsr.graph.value import BranchOutcome, Failure
 from vsr.graph.worst import Estimator, Paths
@@ -278,6 +279,8 @@ class _Group:
                 raise GraphFailed("a branch cannot end the graph")  # refused when compiled
             test = self.node.success
             is_success = test is None or test.holds(value, self.ctx.scope, self.ctx.inputs)
+            if test is not None:
+                self.ctx.run.ledger.judge(value, Verdict(is_success))
             self._end(index, value, is_success=is_success)
         except VsrError as error:
             self._fail(index, error)

@@ -16,7 +16,7 @@ from vsr.routing.parity.case import AUTHORITY, SCHEME, Case
 from vsr.routing.parity.record import ClientResponse, Phase, Record, UpstreamMessage
 from vsr.routing.parity.tap import Tap
 from vsr.routing.plan import Call, Plan
-from vsr.routing.ports import Tasks
+from vsr.routing.ports import Journal, Tasks
 
 _LENGTH = b"content-length"
 
@@ -41,9 +41,9 @@ async def record_in_process(engine: Engine, case: Case, tasks: Tasks) -> Record:
 
 
 async def _serve(tap: Tap, case: Case, tasks: Tasks) -> None:
-    plan = await tap.engine.plan(case.request(case.body), tasks)
-    terminal = Terminal.FAILED
+    journal, terminal = Journal(), Terminal.FAILED
     try:
+        plan = await tap.engine.plan(case.request(case.body), tasks, journal)
         if plan.immediate is not None:
             tap.record.response = _immediate(plan.immediate)
         elif plan.call is not None:
@@ -52,7 +52,8 @@ async def _serve(tap: Tap, case: Case, tasks: Tasks) -> None:
             tap.record.response = await _respond(tap, plan, case)
         terminal = Terminal.SUCCEEDED
     finally:
-        plan.finish(Outcome(terminal))
+        if journal.plan is not None:
+            journal.plan.finish(Outcome(terminal))
 
 
 def _immediate(answer: ImmediateResponse) -> ClientResponse:

@@ -8,6 +8,7 @@ from vsr.headers import Headers
 from vsr.routing.effect import Effect
 from vsr.routing.engine import Engine
 from vsr.routing.evidence import Evidence
+from vsr.routing.execution import Execution
 from vsr.routing.parity.record import Phase, Record
 from vsr.routing.ports import Tasks
 from vsr.routing.request import Request
@@ -56,6 +57,11 @@ class TappedSession:
     def evidence(self) -> Evidence:
         """Return the session's."""
         return self._session.evidence()
+
+    @property
+    def execution(self) -> Execution | None:
+        """Return the session's."""
+        return self._session.execution
 
     def close(self) -> None:
         """Close the session."""
