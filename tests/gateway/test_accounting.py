@@ -9,7 +9,8 @@ import trio.testing
 from tests.demo.raw_client import chat_body
 from tests.fakes.graph_scene import GraphScene, calls_of, said, start_graph
 from tests.fakes.h2_client import reset
-from tests.upstream.scenes import OK, SILENT, failing
+from tests.faults.moments import request_of
+from tests.upstream.scenes import OK, SILENT, Play, failing
 from vsr.engine.session import RoutingSession
 from vsr.graph.nodes.respond import RespondNode
 from vsr.network.memory import Fault
@@ -120,6 +121,49 @@ async def test_graphs_deadline_in_a_sequential_call(
         ("final", "timed_out", "deadline_exceeded", 3000),
     ]
     assert [(each.terminal, each.cause) for each in outcomes] == [("timed_out", "deadline")]
+
+
+COMMENTED = "limits: {timeout: 5s}, stream: {progress: true, keep_alive_after: 1s}"
+
+
+@pytest.mark.parametrize(
+    ("second", "leaves_at_s", "told"),
+    [
+        (SILENT, 2.5, ("cancelled", "client_gone", "DC", 2, 200)),
+        (SILENT, None, ("timed_out", "deadline", "UT", 2, 504)),
+        (failing(503), None, ("failed", None, "-", 2, 502)),
+        ((said(),), None, ("succeeded", None, "-", 2, 200)),
+    ],
+    ids=["client gone", "deadline", "failure", "answer"],
+)
+async def test_client_that_is_told_of_the_graph_is_accounted_for_all_the_same(
+    second: Play,
+    leaves_at_s: float | None,
+    told: tuple[object, ...],
+    nursery: trio.Nursery,
+    autojump_clock: trio.testing.MockClock,
+    outcomes: list[Outcome],
+) -> None:
+    """Every call once, with its own end, though the graph runs behind the plan."""
+    del autojump_clock
+    scene = await start_graph(nursery, SEQUENCE, [(said(),)], [second], limits=COMMENTED)
+
+    body = chat_body(model="auto", stream=True)
+    if leaves_at_s is None:
+        await scene.ask(body=body)
+    else:
+        client = await scene.router.connect()
+        await client.send(request_of(body))
+        await trio.sleep(leaves_at_s)
+        client.close()
+
+    line = await scene.line()
+    names = ("outcome", "cause", "response_flags", "attempts", "response_code")
+    assert tuple(line[name] for name in names) == told
+    assert label_of(line)[:2] == LABEL[:2]
+    assert calls_of(line, "step", "outcome")[0] == ("draft", "succeeded")
+    assert calls_of(line, "step", "outcome")[1] == ("final", told[0])
+    assert [outcome.terminal for outcome in outcomes] == [told[0]]
 
 
 @pytest.mark.parametrize("http", [1, 2])
