@@ -288,10 +288,10 @@ async def test_change_that_serves_is_recorded_though_the_process_ends(
     assert world.recorded == [(1, b"a")]
 
 
-async def test_file_that_cannot_be_read_is_a_refusal(
-    lifecycle: Lifecycle, autojump_clock: trio.testing.MockClock
-) -> None:
+def test_file_that_cannot_be_read_is_a_refusal(world: World) -> None:
     """Without a document."""
+    lifecycle = Lifecycle(world, world, world, float)
+
     attempt = lifecycle.reject("", FILE, STOP)
 
     assert (attempt.status, attempt.stage) == ("failed", "parse")

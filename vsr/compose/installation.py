@@ -13,6 +13,7 @@ from vsr.compose.router import Router, bind_refused
 from vsr.config.attempt import Code, Reason, Stage
 from vsr.gateway.certificates import load_certificates
 from vsr.gateway.serve import BindFailed, ListenerChange
+from vsr.network.tls_server import ServerCertificate
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.generation import Generation
 from vsr.slices import Sliced
@@ -64,9 +65,7 @@ class LocalInstallation:
         """
         router = self.router
         previous = router.active.current
-        certificates = await trio.to_thread.run_sync(
-            load_certificates, snapshot.listeners, self.folder
-        )
+        certificates = await self._certificates(snapshot)
         generation = await in_slices(building(router.parts, snapshot, version, previous))
         change: ListenerChange | None = None
         try:
@@ -81,6 +80,11 @@ class LocalInstallation:
             generation.retire()
             raise
         return PreparedRouter(router, generation, change, _reused(previous, snapshot))
+
+    async def _certificates(self, snapshot: Snapshot) -> dict[str, ServerCertificate]:
+        if all(listener.tls is None for listener in snapshot.listeners):
+            return {}
+        return await trio.to_thread.run_sync(load_certificates, snapshot.listeners, self.folder)
 
 
 @attrs.define(eq=False)

@@ -90,15 +90,19 @@ class Router:
                 await upkeep.start(self.parts.background.run)
                 async with trio.open_nursery() as serving:
                     await serving.start(self.server.run)
-                    first, self._first = self._first, None
-                    assert first is not None  # noqa: S101  # it runs once
-                    await self.activate(first)
+                    await self.activate(self._take_first())
                     task_status.started()
                 upkeep.cancel_scope.cancel(reason="drained")
         finally:
             if self._traced is not None:
                 with trio.CancelScope(shield=True, relative_deadline=_FLUSH_S):
                     await self._traced.close()
+
+    def _take_first(self) -> Generation:
+        """Return the first generation, and keep it no longer: others take its place."""
+        first, self._first = self._first, None
+        assert first is not None  # noqa: S101  # it runs once
+        return first
 
     async def activate(self, generation: Generation) -> None:
         """Warm `generation` and serve it in place of the one before; `run` is running."""

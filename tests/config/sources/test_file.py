@@ -31,6 +31,24 @@ def test_file_is_read_once_it_no_longer_changes() -> None:
     assert due == [False, False, False, True, False]
 
 
+def test_file_that_never_settles_is_read_all_the_same() -> None:
+    """Else somebody who writes all the time would never be heard."""
+    watched = Watched({FILE: OLD})
+
+    due = [watched.is_due({FILE: Stamp(1, 1, at, at, 10)}) for at in range(2, 9)]
+
+    assert due == [False, False, False, False, True, False, False]
+
+
+def test_file_that_took_the_place_of_another_is_read_at_once() -> None:
+    """It was whole before it had the name; one that is gone may be on its way."""
+    watched = Watched({FILE: OLD, OTHER: OLD})
+    gone = {FILE: Stamp(), OTHER: OLD}
+
+    assert watched.is_due({FILE: Stamp(1, 2, 2, 2, 10), OTHER: OLD})
+    assert [watched.is_due(gone) for _ in range(2)] == [False, True]
+
+
 def test_another_file_to_follow_is_no_change() -> None:
     """What it was is not known; what becomes of it is."""
     watched = Watched({FILE: OLD})
