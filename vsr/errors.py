@@ -3,14 +3,11 @@
 VsrError
 |-- InvalidRequest, BodyTooLarge, RequestTimedOut    the client's request is at fault
 |-- Unauthenticated, ProviderKeyMissing, ModelNotFound, EndpointNotFound, MethodNotAllowed
-|-- NotServing                            no configuration is active, or the process drains
-|-- NotAdmitted                           an admission limit is reached
+|-- NotServing, NotAdmitted, SignalUnknown  not now: nothing is active, a limit, a failed signal
 |-- RoutingFailed                         a phase failed or an effect could not be applied
 |-- AnswerNotTranslatable                 the backend speaks another protocol, and nonsense
-|-- BudgetExhausted
-|-- EveryModelFailed                      the author's answer behind the last model of a fallback
-|-- CallFailed                            a call of a graph got no usable answer
-|-- GraphFailed                           a step of a request graph has no value to go on with
+|-- BudgetExhausted, EveryModelFailed     no more may be spent; no model of a fallback answered
+|-- CallFailed, GraphFailed               a call, or a step, of a graph has nothing to go on with
 |-- UpstreamFailure                       the routed call failed: answered by a local reply
 |   |-- NoHealthyEndpoint, UpstreamOverflow
 |   |-- UpstreamConnectFailure, UpstreamReset, UpstreamRefused, UpstreamProtocolError
@@ -163,6 +160,13 @@ class NotAdmitted(VsrError):
 
     def __init__(self) -> None:
         super().__init__("The router is at its limit.")
+
+
+class SignalUnknown(VsrError):
+    """A signal failed, and the rules that need it say `on_unknown: fail_request`."""
+
+    status = 503  # the reference leaves it open
+    code = "signal_unknown"
 
 
 class RoutingFailed(VsrError):
@@ -380,9 +384,8 @@ class Problem(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}: " if self.file else ""
-        return f"{place}{self.path or '(document)'}: " + ", ".join(
-            part for part in (self.what, self.why, self.mend) if part
-        )
+        told = ", ".join(filter(None, (self.what, self.why, self.mend)))
+        return f"{place}{self.path or '(document)'}: {told}"
 
 
 class ConfigRejected(VsrError):
