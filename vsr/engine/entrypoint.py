@@ -7,6 +7,7 @@ import msgspec
 
 from vsr.codec.chat import ChatRequest
 from vsr.decision.evaluate import NO_ANSWERS, Evaluator, Verdict, compile_program
+from vsr.decision.heard import Heard
 from vsr.decision.selection.selection import Selection
 from vsr.engine.extensions import Extensions
 from vsr.engine.target import Target, Workshop
@@ -34,13 +35,16 @@ class Route(msgspec.Struct, frozen=True):
     graphs: Mapping[str, Target] = msgspec.field(default_factory=dict)
     """Decision name to a target with the graph that answers for it."""
 
-    def choose(self, chat: ChatRequest, answers: Mapping[str, bytes]) -> tuple[Target, Verdict]:
+    def choose(
+        self, chat: ChatRequest, answers: Mapping[str, bytes], heard: Heard | None
+    ) -> tuple[Target, Verdict]:
         """Decide on `chat`, with what the model runtime said of it.
 
         Raises:
             InvalidRequest: nothing matched and there is no default model.
+            SignalUnknown: see `Evaluator.evaluate`.
         """
-        verdict = self.evaluator.evaluate(chat, answers)
+        verdict = self.evaluator.evaluate(chat, answers, heard)
         decision = verdict.decision
         if decision is not None:
             answering = self.graphs.get(decision.name)
@@ -68,27 +72,31 @@ class Entrypoints:
     def _look_for_learned(self) -> bool:
         return any(route.evaluator.is_learned for route in self.routes.values())
 
-    def asks(self, chat: ChatRequest) -> Mapping[str, bytes]:
-        """Return what the model runtime is to be asked before `choose`."""
+    def asks(self, chat: ChatRequest, heard: Heard) -> Mapping[str, bytes]:
+        """Return what the model runtime is to be asked before `choose`, which gets `heard` too."""
         route = self.routes.get(chat.model)
-        return NO_ANSWERS if route is None else route.evaluator.asks(chat)
+        return NO_ANSWERS if route is None else route.evaluator.asks(chat, heard)
 
     def choose(
-        self, chat: ChatRequest, answers: Mapping[str, bytes] = NO_ANSWERS
+        self,
+        chat: ChatRequest,
+        answers: Mapping[str, bytes] = NO_ANSWERS,
+        heard: Heard | None = None,
     ) -> tuple[Target, Verdict | None]:
         """Return the target for `chat`, and the verdict if a recipe decided.
 
         Args:
             chat: the request.
             answers: what the model runtime said of it.
+            heard: what `asks` has found out of it.
 
         Raises:
             ModelNotFound: the name is neither published nor configured.
-            InvalidRequest: see `Route.choose`.
+            InvalidRequest, SignalUnknown: see `Route.choose`.
         """
         route = self.routes.get(chat.model)
         if route is not None:
-            return route.choose(chat, answers)
+            return route.choose(chat, answers, heard)
         target = self.models.get(chat.model)
         if target is None:
             raise ModelNotFound
@@ -125,6 +133,7 @@ def compile_entrypoints(
                 route = msgspec.structs.replace(
                     route, graphs=graphs.targets(program, route.targets)
                 )
+                route = _with_conditions(route, program, extensions)
             built[key] = route
         return built[key]
 
@@ -174,6 +183,19 @@ def _make_route(
         targets={decision.name: targets(decision) for decision in program.decisions},
         fallback=fallback,
     )
+
+
+def _with_conditions(route: Route, program: Program, extensions: Extensions) -> Route:
+    """Return `route` with the signals that the conditions of its graphs ask."""
+    trees = {
+        name: target.graph.graph.signals
+        for name, target in route.graphs.items()
+        if target.graph is not None and target.graph.graph.signals
+    }
+    if not trees:
+        return route
+    evaluator = compile_program(program, extensions.signals, trees)
+    return msgspec.structs.replace(route, evaluator=evaluator)
 
 
 def _selection(decision: Decision) -> str:

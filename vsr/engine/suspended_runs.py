@@ -60,6 +60,8 @@ class Stay(msgspec.Struct, frozen=True):
     identity: RunIdentity
     keeper: StateKeeper
     unix: Callable[[], float]
+    begin: Callable[[GraphRun], None] = lambda _: None
+    """Prepares a run that begins; may raise VsrError."""
 
     async def run(self, run: GraphRun) -> Answer | TailCall:
         """Run the graph, or go on with the run that the request's last tool messages belong to.
@@ -76,6 +78,7 @@ class Stay(msgspec.Struct, frozen=True):
             raise RoutingFailed
         state_id = find_state_id(inputs.request.trailing_tool_messages)
         if state_id is None:
+            self.begin(run)
             run.waiting = Waiting(Record(), self.keeper.draw)
             return await self._run_and_keep(run)
         kept = await self._take(run, state_id)
@@ -137,7 +140,8 @@ def _restore(run: GraphRun, kept: SuspendedRun, request: ChatBody, keeper: State
     resumed = ResumedCall(call.path, kept.state_id, call.seq, messages, rounds)
     run.waiting = Waiting(decode_record(kept.finished), keeper.draw, resumed)
     run.counts = kept.account.copy()
-    run.inputs = Inputs(_first_request(kept, request), kept.seed, is_resumed=True)
+    first = _first_request(kept, request)
+    run.inputs = Inputs(first, kept.seed, is_resumed=True, signals=kept.signals)
 
 
 def _first_request(kept: SuspendedRun, request: ChatBody) -> ChatBody:
@@ -175,6 +179,7 @@ def _suspended(
             seq=pending.next_seq,
             tool_rounds=pending.reply.tool_rounds,
         ),
+        signals=run.inputs.signals,
     )
 
 

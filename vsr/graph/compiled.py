@@ -9,6 +9,7 @@ from vsr.graph.budget import UNLIMITED, Limits
 from vsr.graph.params import Facts
 from vsr.graph.run import PlainTail
 from vsr.resources.graph import ParamSpec
+from vsr.resources.program import RuleTree
 
 
 @attrs.frozen
@@ -34,3 +35,6 @@ class CompiledGraph:
     """The call of a graph that is nothing but one, to the parameter `model`."""
     facts: Facts | None = None
     """What is known of models, where a run brings its own parameters."""
+    signals: tuple[RuleTree, ...] = ()
+    """Rule trees of its conditions, in the order in which `Inputs.signals` answers them; of a graph
+    inside another one, those that were found before it, too."""
