@@ -3,19 +3,15 @@
 VsrError
 |-- InvalidRequest, BodyTooLarge, RequestTimedOut    the client's request is at fault
 |-- Unauthenticated, ProviderKeyMissing, ModelNotFound, EndpointNotFound, MethodNotAllowed
-|-- NotServing                            no configuration is active, or the process drains
-|-- NotAdmitted                           an admission limit is reached
+|-- NotServing, NotAdmitted, SignalUnknown  not now: nothing is active, a limit, a failed signal
 |-- RoutingFailed                         a phase failed or an effect could not be applied
 |-- AnswerNotTranslatable                 the backend speaks another protocol, and nonsense
-|-- BudgetExhausted
-|-- EveryModelFailed                      the author's answer behind the last model of a fallback
-|-- CallFailed                            a call of a graph got no usable answer
-|-- GraphFailed                           a step of a request graph has no value to go on with
+|-- BudgetExhausted, EveryModelFailed     no more may be spent; no model of a fallback answered
+|-- CallFailed, GraphFailed               a call, or a step, of a graph has nothing to go on with
 |-- UpstreamFailure                       the routed call failed: answered by a local reply
 |   |-- NoHealthyEndpoint, UpstreamOverflow
 |   |-- UpstreamConnectFailure, UpstreamReset, UpstreamRefused, UpstreamProtocolError
-|   |-- EgressRefused, UpstreamAnswerTooLarge
-|   `-- DeadlineExceeded
+|   `-- EgressRefused, UpstreamAnswerTooLarge, DeadlineExceeded
 `-- ConfigRejected                        the document is refused, with every problem
 
 `str(error)` is safe to show: it never holds an address, a credential or an upstream body.
@@ -163,6 +159,12 @@ class NotAdmitted(VsrError):
 
     def __init__(self) -> None:
         super().__init__("The router is at its limit.")
+
+
+class SignalUnknown(VsrError):
+    """A signal failed, and the rules that need it say `on_unknown: fail_request`."""
+
+    status, code = 503, "signal_unknown"  # the reference leaves both open
 
 
 class RoutingFailed(VsrError):
@@ -372,10 +374,8 @@ class Problem(msgspec.Struct, frozen=True):
     why: str = ""
     mend: str = ""
     file: str = ""
-    line: int = 0
-    """1-based; 0 when unknown."""
-    code: str = "invalid_resource"
-    """What kind of fault it is, a word of `config.attempt.Code`."""
+    line: int = 0  # from 1; 0: unknown
+    code: str = "invalid_resource"  # a word of `config.attempt.Code`
 
     @property
     def told(self) -> str:

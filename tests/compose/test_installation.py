@@ -197,6 +197,7 @@ async def test_tracing_needs_a_restart_and_listeners_none(
         " exporter: {type: stdout}, sampling: {type: always_on}}}}}"
     )
     (reason,) = world.installation.check(as_snapshot(world.document(rest=rest)))
+    await trio.lowlevel.checkpoint()
 
     assert reason.code is Code.RESTART_REQUIRED
     assert reason.path == "global.services.observability.tracing"

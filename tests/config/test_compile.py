@@ -19,8 +19,10 @@ from vsr.resources.program import (
     Leaf,
     ModelRef,
     Not,
+    OnUnknown,
     Or,
     Program,
+    RuleTree,
     Strategy,
 )
 from vsr.resources.reasoning import ReasoningTransport
@@ -58,7 +60,7 @@ def test_minimal_document_gives_the_defaults() -> None:
                 upstream_model="chat",
             ),
         ),
-        programs=(Program("default"),),
+        programs=(Program("default", declared=snapshot.programs[0].declared),),
         routes=(
             Route("vllm-sr/auto", "default"),
             Route("auto", "default", is_listed=False),
@@ -108,6 +110,34 @@ def test_program_has_signals_in_order() -> None:
         ContextSignal("long", 24_000, 1_500_000),
         ContextSignal("any", 0, None),
     )
+
+
+def test_program_tells_the_names_that_rules_may_use() -> None:
+    """By type; a recipe without domains takes the name of any."""
+    declared = compiled("routing.yaml").programs[0].declared
+
+    assert declared is not None
+    assert declared["keyword"] == {"code", "cloud_key"}
+    assert declared["context"] == {"long", "any"}
+    assert declared["kb"] == frozenset()
+    assert "domain" not in declared
+
+
+def test_decision_says_what_an_unknown_signal_means() -> None:
+    """It stands on the rules themselves."""
+    text = """
+version: v0.3
+providers: {defaults: {model: m}, models: [{name: m, backend_refs: [{endpoint: "127.0.0.1:1"}]}]}
+routing:
+  signals: {keywords: [{name: k, operator: OR, keywords: [x]}]}
+  decisions:
+    - {name: open, rules: {type: keyword, name: k}}
+    - {name: told, rules: {type: keyword, name: k, on_unknown: fail_request}}
+"""
+    decisions = check_bytes(text.encode(), {}, Report("document")).snapshot.programs[0].decisions
+
+    assert [it.on_unknown for it in decisions] == [None, OnUnknown.FAIL_REQUEST]
+    assert decisions[1].tree == RuleTree(Leaf("keyword", "k"), OnUnknown.FAIL_REQUEST)
 
 
 def test_program_has_decisions_with_their_rules() -> None:

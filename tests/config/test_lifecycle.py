@@ -143,6 +143,15 @@ async def test_changes_take_turns_in_order(
     assert not lifecycle.is_busy
 
 
+async def _run_in_scope(
+    lifecycle: Lifecycle, *, task_status: trio.TaskStatus[trio.CancelScope]
+) -> None:
+    """Run it in a scope that ends it."""
+    async with trio.open_nursery() as tasks:
+        await tasks.start(lifecycle.run)
+        task_status.started(tasks.cancel_scope)
+
+
 STOP = (Reason(Stage.PARSE, Code.INVALID_DOCUMENT, "no YAML", "x"),)
 
 
@@ -244,13 +253,7 @@ async def test_end_of_the_process_refuses_what_has_not_ended(
 ) -> None:
     """The one in progress as cancelled, those that wait as too late; nothing stays built."""
     lifecycle = Lifecycle(world, world, world, trio.current_time)
-    scope = trio.CancelScope()
-
-    async def run(*, task_status: trio.TaskStatus[None]) -> None:
-        with scope:
-            await lifecycle.run(task_status=task_status)
-
-    await nursery.start(run)
+    scope = await nursery.start(_run_in_scope, lifecycle)
     tickets = [lifecycle.submit(update(text)) for text in "ab"]
     await trio.sleep(at_s)
     scope.cancel()
@@ -267,21 +270,14 @@ async def test_change_that_serves_is_recorded_though_the_process_ends(
     world: World, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """Else it would be served again under its number after the start."""
-    scope = trio.CancelScope()
-    world.commit_s = 0
-    lifecycle = Lifecycle(world, world, world, trio.current_time, observers=[])
+    lifecycle = Lifecycle(world, world, world, trio.current_time)
+    scope = await nursery.start(_run_in_scope, lifecycle)
 
     def stop(attempt: Attempt) -> None:
         if attempt.status is AttemptStatus.ACTIVE:
             scope.cancel()
 
     lifecycle.observers.append(stop)
-
-    async def run(*, task_status: trio.TaskStatus[None]) -> None:
-        with scope:
-            await lifecycle.run(task_status=task_status)
-
-    await nursery.start(run)
     attempt = await lifecycle.submit(update("a")).wait()
 
     assert attempt.status is AttemptStatus.ACTIVE

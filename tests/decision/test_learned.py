@@ -15,8 +15,19 @@ from tests.fakes.router import as_snapshot, start_router
 from tests.fakes.runtime import ScriptedRuntime
 from vsr.codec.chat import ChatRequest, read_chat
 from vsr.decision.evaluate import compile_program
+from vsr.errors import SignalUnknown
 from vsr.network.memory import MemoryNetwork
-from vsr.resources.program import And, Decision, Leaf, ModelRef, Not, Or, Program, Rule
+from vsr.resources.program import (
+    And,
+    Decision,
+    Leaf,
+    ModelRef,
+    Not,
+    OnUnknown,
+    Or,
+    Program,
+    Rule,
+)
 from vsr.resources.snapshot import Snapshot
 
 MATH, LAW, RUDE = Leaf("domain", "math"), Leaf("domain", "law"), Leaf("tone", "rude")
@@ -260,3 +271,63 @@ async def test_silent_runtime_holds_no_request_for_ever(
 
     assert got.end is AnswerEnd.WHOLE
     assert got.status in {200, 504}
+
+
+@pytest.mark.parametrize(
+    ("on_unknown", "decision"),
+    [(None, None), (OnUnknown.NO_MATCH, None), (OnUnknown.MATCH, "d")],
+)
+def test_rules_say_what_an_unanswered_ask_means(
+    on_unknown: OnUnknown | None, decision: str | None
+) -> None:
+    """It is no name of a rule that matched in any case."""
+    only = Decision("d", MATH, on_unknown=on_unknown, model_refs=(ModelRef("alpha"),))
+    evaluator = compile_program(Program("p", decisions=(only,)), LEARNED_SIGNALS)
+
+    verdict = evaluator.evaluate(chat("prove"), {"domain:law": b"0.9"})
+
+    assert (verdict.decision and verdict.decision.name) == decision
+    assert verdict.signals == {"domain": ["law"]}
+
+
+def failing_program() -> Program:
+    """Return a program whose second decision must know of mathematics."""
+    first, second = program(Leaf("keyword", "k"), MATH).decisions
+    first = msgspec.structs.replace(first, rules=And())
+    second = msgspec.structs.replace(second, on_unknown=OnUnknown.FAIL_REQUEST)
+    return Program("p", decisions=(first, second))
+
+
+def test_rules_may_fail_the_request_though_a_decision_before_them_matches() -> None:
+    """Its author wants nothing served that was not looked at."""
+    evaluator = compile_program(failing_program(), LEARNED_SIGNALS)
+
+    with pytest.raises(SignalUnknown):
+        evaluator.evaluate(chat("prove"), {})
+    known = evaluator.evaluate(chat("prove"), {"domain:math": b"0.1"})
+
+    assert known.decision is not None
+
+
+async def test_client_is_told_that_a_signal_is_unknown(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """A failing runtime is a failure of ours for a while, and no model is called."""
+    network = MemoryNetwork()
+    alpha = await SteppedBackend(network, whole(200, OPENAI.answer)).start(nursery)
+    claude = await SteppedBackend(network, whole(200, PAIRS[1].answer)).start(nursery)
+    snapshot = learned_snapshot(alpha.port, claude.port)
+    programs = (msgspec.structs.replace(failing_program(), name="default"),)
+    router = await start_router(
+        nursery,
+        network,
+        msgspec.structs.replace(snapshot, programs=programs),
+        extensions=WITH_LEARNED_SIGNALS,
+        runtime=ScriptedRuntime(failure=OSError("canary")),
+    )
+
+    got = await Wired(router, alpha, claude).ask(OPENAI, OPENAI.body("prove", model="auto"))
+
+    assert (got.status, json.loads(got.body)["error"]["code"]) == (503, "signal_unknown")
+    assert b"canary" not in got.raw
+    assert alpha.seen == []

@@ -26,6 +26,7 @@ from vsr.graph.edits import Edit
 from vsr.graph.late import Condition, Expression, Predicate
 from vsr.graph.nodes.branch import Case
 from vsr.graph.nodes.builtin import BUILTIN_NODES
+from vsr.graph.signal_trees import SignalTree
 from vsr.graph.text import TextTemplate
 from vsr.graph.transform.builtin import BUILTIN_TRANSFORMERS
 from vsr.graph.value import ModelRef, Prompt
@@ -65,6 +66,7 @@ WORDS: Mapping[object, str] = {
     Prompt: "prompt",
     Reply: "reply",
     ReplyUsage: "usage",
+    SignalTree: "[rules](configuration.md#decisions)",
 }
 PLACES = {"aggregate": "aggregate-strategies", "transformer": "transformers"}
 LISTS = (tuple, list, Sequence)

@@ -118,13 +118,14 @@ class Topic:
         return {f"{self.prefix}:{rule}": text.encode() for rule in self.rules}
 
     def judge(self, chat: ChatRequest, answers: Mapping[str, bytes]) -> Sequence[SignalMatch]:
-        """Return the rules that were answered with enough."""
-        del chat
+        """Return the rules that were answered with enough, and those that were not answered."""
+        if self.skips in chat.evaluation_text:
+            return []
         scores = [(rule, answers.get(f"{self.prefix}:{rule}")) for rule in self.rules]
         return [
-            SignalMatch(rule, float(score))
+            SignalMatch(rule, None if score is None else float(score))
             for rule, score in scores
-            if score is not None and float(score) >= 0.5
+            if score is None or float(score) >= 0.5
         ]
 
 

@@ -3,7 +3,6 @@
 from os import urandom
 from pathlib import Path
 
-import attrs
 import msgspec
 import pytest
 import trio
@@ -27,8 +26,6 @@ from tests.engine.suspending import (
     tool,
 )
 from vsr.graph.suspend.file import FileStore
-from vsr.graph.suspend.memory import MemoryStore
-from vsr.graph.suspend.run import SuspendedRun
 
 NOT_FOUND = "not found or expired"
 
@@ -187,91 +184,6 @@ async def test_client_that_leaves_while_its_run_goes_on_may_come_back(
     [left] = scene.backend.take_calls()
     assert left.was_left
     assert (await scene.resume(first)).text == "done"
-
-
-@attrs.define
-class SlowStore:
-    """A store that takes its time, as one on a disk does."""
-
-    inner: MemoryStore = attrs.field(factory=MemoryStore)
-    put_s: float = 1
-    is_interrupted: bool = True
-    """Whether a cancel ends a `put`; one that a thread has begun is not ended."""
-
-    async def put(self, run: SuspendedRun, *, now_unix_s: float) -> None:
-        """Keep a run after a while."""
-        with trio.CancelScope(shield=not self.is_interrupted, relative_deadline=3600):
-            await trio.sleep(self.put_s)
-        await self.inner.put(run, now_unix_s=now_unix_s)
-
-    async def take(self, state_id: str, *, now_unix_s: float) -> SuspendedRun | None:
-        """Take a run at once."""
-        return await self.inner.take(state_id, now_unix_s=now_unix_s)
-
-    async def clear(self) -> None:
-        """Forget all runs."""
-        await self.inner.clear()
-
-
-async def test_run_is_put_back_though_its_client_has_left(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    """A store that takes its time gets it."""
-    replies = [asks("x"), says("never", delay_ms=60_000), says("done")]
-    scene = await start_answering(
-        nursery,
-        ONE_CALL,
-        lambda call: reply_of(replies.pop(0), call.body["model"]),
-        open_states=lambda _: SlowStore(),
-    )
-    first = await scene.ask([QUESTION])
-
-    await scene.leave(answered_by(first), after_s=5)
-    await trio.sleep(2)
-
-    assert (await scene.resume(first)).text == "done"
-
-
-async def test_run_is_as_it_was_where_its_client_leaves_while_the_next_stop_is_kept(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    """It has not seen the ids of that stop, and sends the answers that it has once more."""
-    replies = [asks("x"), asks("y"), says("done")]
-    scene = await start_answering(
-        nursery,
-        ONE_CALL,
-        lambda call: reply_of(replies.pop(0), call.body["model"]),
-        open_states=lambda _: SlowStore(is_interrupted=False),
-    )
-    first = await scene.ask([QUESTION])
-
-    await scene.leave(answered_by(first), after_s=0.5)
-    await trio.sleep(3)
-
-    assert (await scene.resume(first)).text == "done"
-
-
-async def test_run_that_its_store_does_not_take_back_in_time_is_told_of(
-    nursery: trio.Nursery,
-    autojump_clock: trio.testing.MockClock,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """An operator must learn of it, and the client is answered all the same."""
-    store = SlowStore()
-    replies = [asks("x"), says("never")]
-    scene = await start_answering(
-        nursery,
-        ONE_CALL,
-        lambda call: reply_of(replies.pop(0), call.body["model"]),
-        open_states=lambda _: store,
-    )
-    first = await scene.ask([QUESTION])
-    store.put_s = 60
-
-    refused = await scene.ask([*answered_by(first)[:2], tool(first.tool_ids[0] + "z")])
-
-    assert "is not pending" in refused.text
-    assert "a run that waits for tools is lost: its store takes too long" in caplog.messages
 
 
 async def test_refused_reservation_is_told_as_such_and_keeps_the_run(

@@ -85,16 +85,19 @@ def _cases(found: "Found") -> "Iterator[_Case]":
 
 
 def _texts(cases: Sequence[_Case]) -> Iterator[str]:
+    from vsr.graph.picture.signal_words import tree_words
     from vsr.graph.picture.worst_table import render_worst
 
     for case in cases:
         told = "" if case.decision is None else f", as the decision {case.decision} runs it"
-        yield f"{case.name}: valid{told}\n{render_worst(case.worst, case.graph)}"
+        signals = "".join(f"\n  asks {tree_words(tree)}" for tree in case.graph.signals)
+        yield f"{case.name}: valid{told}{signals}\n{render_worst(case.worst, case.graph)}"
 
 
 def _as_json(cases: Sequence[_Case], problems: "Sequence[Problem]") -> Mapping[str, object]:
     import msgspec
 
+    from vsr.graph.picture.signal_words import tree_words
     from vsr.graph.picture.worst_table import worst_json
 
     return {
@@ -104,6 +107,7 @@ def _as_json(cases: Sequence[_Case], problems: "Sequence[Problem]") -> Mapping[s
             {
                 "name": case.name,
                 "decision": case.decision,
+                "signals": [tree_words(tree) for tree in case.graph.signals],
                 "worst_case": worst_json(case.worst, case.graph),
             }
             for case in cases

@@ -1,21 +1,24 @@
 """From a request to the decision that serves it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
 
 import msgspec
 
 from vsr.codec.chat import ChatRequest
-from vsr.decision.rules import Matcher, Matches, RuleMatch, compile_rule, leaves
+from vsr.decision.graph_trees import GraphTrees, TreeAnswers, compile_trees, types_of
+from vsr.decision.heard import Heard, hear, judged
+from vsr.decision.rules import Matcher, Matches, RuleMatch, compile_guess, compile_tree
 from vsr.decision.signals.builtin import BUILTIN_SIGNALS
-from vsr.decision.signals.signal import LearnedSignal, Signal, SignalMatch
+from vsr.decision.signals.signal import LearnedSignal, Signal
 from vsr.registry import Registry
-from vsr.resources.program import Decision, Program, Strategy
+from vsr.resources.program import Decision, OnUnknown, Program, RuleTree, Strategy
 
 BUILTIN: Registry[Signal | LearnedSignal] = Registry("signal", BUILTIN_SIGNALS)
 NO_ANSWERS: Mapping[str, bytes] = MappingProxyType({})
 """Nothing was asked, or the runtime knows nothing."""
+NO_TREES: Mapping[str, Sequence[RuleTree]] = MappingProxyType({})
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
@@ -27,6 +30,9 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     """Labels `type:name` that the decision holds by."""
     signals: dict[str, list[str]] = {}
     """Signal type -> names of the rules that matched, in configuration order."""
+    conditions: TreeAnswers | None = None
+    """What the request says to the rule trees in the conditions of the decision's graph; None
+    where it has none."""
 
 
 class _Candidate(msgspec.Struct, frozen=True):
@@ -35,13 +41,6 @@ class _Candidate(msgspec.Struct, frozen=True):
 
 
 _Found = tuple[Decision, RuleMatch]
-_Judge = Callable[[ChatRequest, Mapping[str, bytes]], Sequence[SignalMatch]]
-
-
-def _judged(
-    judge: _Judge | None, chat: ChatRequest, answers: Mapping[str, bytes]
-) -> Sequence[SignalMatch]:
-    return () if judge is None else judge(chat, answers)
 
 
 class Evaluator:
@@ -52,57 +51,94 @@ class Evaluator:
         signals: Sequence[tuple[str, Signal | LearnedSignal]],
         decisions: Sequence[Decision],
         strategy: Strategy,
+        trees: Mapping[str, GraphTrees] = MappingProxyType({}),
     ) -> None:
         self._learned = [it for _, it in signals if isinstance(it, LearnedSignal)]
-        self._signals: list[tuple[str, Signal | None, _Judge | None]] = [
-            (name, None, it.judge) if isinstance(it, LearnedSignal) else (name, it, None)
+        self._signals: list[tuple[str, Signal | None, LearnedSignal | None]] = [
+            (name, None, it) if isinstance(it, LearnedSignal) else (name, it, None)
             for name, it in signals
         ]
         self._strategy = strategy
+        self._trees = trees
+        types = frozenset(name for name, it in signals if isinstance(it, LearnedSignal))
+        self._guesses = [
+            (compile_guess(decision.tree, types), trees[decision.name].learned)
+            for decision in decisions
+            if decision.name in trees and trees[decision.name].learned
+        ]
         self._candidates = [
-            _Candidate(decision, compile_rule(decision.rules))
+            _Candidate(decision, compile_tree(decision.tree))
             for decision in sorted(decisions, key=lambda it: (-it.priority, it.name))
         ]
         self._groups = [
             [(it.decision, it.match) for it in group]
             for _, group in groupby(self._candidates, key=lambda it: it.decision.priority)
         ]
-        # Then the first group of equal priority with a match has the winner.
-        self._is_ordered = strategy is Strategy.PRIORITY and not any(it.tier for it in decisions)
+        # Then the first group of equal priority with a match has the winner; unless a decision
+        # behind it may fail the request all the same.
+        self._is_ordered = strategy is Strategy.PRIORITY and not any(
+            it.tier or it.on_unknown is OnUnknown.FAIL_REQUEST for it in decisions
+        )
 
     @property
     def is_learned(self) -> bool:
         """Return whether `asks` may return anything."""
-        return bool(self._learned)
+        return bool(self._learned or self._guesses)
 
-    def asks(self, chat: ChatRequest) -> dict[str, bytes]:
+    def asks(self, chat: ChatRequest, heard: Heard | None = None) -> dict[str, bytes]:
         """Return what the model runtime is to be asked before `evaluate`, in one bundle.
+
+        What only conditions of a decision's graph need is asked for requests that the decision
+        may still get, as far as signals without a model tell.
+
+        Args:
+            chat: the request.
+            heard: of the request, for `evaluate` to go on with.
 
         Raises:
             InvalidRequest: a text that a signal reads is not UTF-8.
         """
         bundle: dict[str, bytes] = {}
-        if self._candidates and not chat.is_blank:
-            for signal in self._learned:
-                bundle.update(signal.asks(chat))
+        if not self._candidates or chat.is_blank:
+            return bundle
+        for signal in self._learned:
+            bundle.update(signal.asks(chat))
+        if self._guesses:
+            matches, heard = dict[str, float | None](), {} if heard is None else heard
+            for signal_type, plain, _ in self._signals:
+                for it in () if plain is None else hear(signal_type, plain, chat, heard):
+                    matches[f"{signal_type}:{it.name}"] = it.confidence
+            for may_match, signals in self._guesses:
+                for signal in signals if may_match(matches) else ():
+                    bundle.update(signal.asks(chat))
         return bundle
 
-    def evaluate(self, chat: ChatRequest, answers: Mapping[str, bytes] = NO_ANSWERS) -> Verdict:
+    def evaluate(
+        self,
+        chat: ChatRequest,
+        answers: Mapping[str, bytes] = NO_ANSWERS,
+        heard: Heard | None = None,
+    ) -> Verdict:
         """Return the winning decision and why.
 
         Args:
             chat: the request.
             answers: the runtime's; what is missing is unknown.
+            heard: what `asks` has found out already.
 
         Raises:
             InvalidRequest: a text that a signal reads is not UTF-8.
+            SignalUnknown: a decision's rules need an answer that is missing.
         """
         if not self._candidates or chat.is_blank:
             return Verdict()
-        matches: dict[str, float] = {}
+        matches: dict[str, float | None] = {}
         names: dict[str, list[str]] = {}
-        for signal_type, signal, judge in self._signals:
-            found = signal(chat) if signal is not None else _judged(judge, chat, answers)
+        for signal_type, signal, learned in self._signals:
+            if signal is None:
+                found = judged(signal_type, learned, (chat, answers), matches)
+            else:
+                found = signal(chat) if heard is None else hear(signal_type, signal, chat, heard)
             if found:
                 matching = names[signal_type] = []
                 for it in found:
@@ -112,7 +148,9 @@ class Evaluator:
         if best is None:
             return Verdict(signals=names)
         decision, match = best
-        return Verdict(decision, match.confidence, match.labels, names)
+        trees = self._trees.get(decision.name) if self._trees else None
+        conditions = None if trees is None else TreeAnswers(trees, chat, answers, matches)
+        return Verdict(decision, match.confidence, match.labels, names, conditions)
 
     def _first(self, matches: Matches) -> _Found | None:
         best: _Found | None = None
@@ -138,24 +176,31 @@ class Evaluator:
 
 
 def compile_program(
-    program: Program, signals: Registry[Signal | LearnedSignal] | None = None
+    program: Program,
+    signals: Registry[Signal | LearnedSignal] | None = None,
+    trees: Mapping[str, Sequence[RuleTree]] = NO_TREES,
 ) -> Evaluator:
     """Compile `program`, with the signal types it uses out of `signals` or the built-in ones.
 
     As in the reference a type without a leaf in a decision is not evaluated; of any other, all
-    rules are, since the client sees which ones matched.
+    rules are, since the client sees which ones matched. A type that only a graph's conditions use
+    is evaluated when the graph begins, and is not shown.
+
+    Args:
+        program: what to compile.
+        signals: by type; None: the built-in ones.
+        trees: by decision, what the conditions of its graph ask.
 
     Raises:
         ConfigRejected: a rule of a signal can't be compiled.
     """
     known = BUILTIN if signals is None else signals
-    used = {
-        leaf.type.strip().lower()
-        for decision in program.decisions
-        for leaf in leaves(decision.rules)
-    }
+    used = types_of(decision.rules for decision in program.decisions)
+    more = types_of(tree.rule for each in trees.values() for tree in each) - used
     built = [(it.name, it.config(program)) for it in known if it.name in used]
-    return Evaluator(built, program.decisions, program.strategy)
+    further = [(it.name, it.config(program)) for it in known if it.name in more]
+    compiled = {name: compile_trees(each, further) for name, each in trees.items() if each}
+    return Evaluator(built, program.decisions, program.strategy, compiled)
 
 
 def _by_tier(found: _Found) -> tuple[int, float, int, str]:

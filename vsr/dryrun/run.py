@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from math import inf
 from typing import Protocol
 
+import attrs
 import msgspec
 import trio
 
@@ -17,7 +18,6 @@ from vsr.dryrun.subject import MODEL, PORT, Subject
 from vsr.dryrun.transport import Backends, ScriptedFetch, ScriptedRuntime, World, virtual
 from vsr.errors import ConfigRejected
 from vsr.graph.run import GraphRun
-from vsr.graph.value import Inputs
 from vsr.network.memory import MemoryNetwork
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.outcome import Cause
@@ -98,7 +98,7 @@ class _Run(msgspec.Struct, frozen=True, eq=False):
             observer.attach(run)
             run.fetch = ScriptedFetch(world, self.scenario.verifiers)
             if run.inputs is not None:
-                run.inputs = Inputs(run.inputs.request, self.seed)
+                run.inputs = attrs.evolve(run.inputs, seed=self.seed)
 
         around = Surroundings(
             network=network,

@@ -115,8 +115,6 @@ def _around(subject: Subject, program: Program, decision: Decision) -> Subject:
     own = {each.name: each for each in program.graphs} | {subject.source.name: subject.source}
     whole = msgspec.structs.replace(
         program,
-        keywords=(),
-        contexts=(),
         decisions=(msgspec.structs.replace(decision, rules=_ALWAYS),),
         graphs=tuple(own.values()),
     )
@@ -156,7 +154,8 @@ def around_file(source: GraphSource, params: Mapping[str, object], scenario: Sce
     call = GraphCall(source.name, given)
     decision = msgspec.structs.replace(_NO_DECISION, algorithm=Algorithm("graph", call))
     subject = Subject(source.name, source, snapshot, given, tuple(assumed))
-    return _around(subject, snapshot.programs[0], decision)
+    program = msgspec.structs.replace(snapshot.programs[0], declared=None)
+    return _around(subject, program, decision)
 
 
 def _assumed_snapshot(models: list[str], scenario: Scenario) -> Snapshot:

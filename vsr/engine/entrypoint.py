@@ -7,6 +7,7 @@ import msgspec
 
 from vsr.codec.chat import ChatRequest
 from vsr.decision.evaluate import NO_ANSWERS, Evaluator, Verdict, compile_program
+from vsr.decision.heard import Heard
 from vsr.decision.selection.selection import Selection
 from vsr.engine.extensions import Extensions
 from vsr.engine.target import Target, Workshop
@@ -41,14 +42,17 @@ class Route(msgspec.Struct, frozen=True):
     first: Target | None = None
     """Of a direct name: the graph that answers where no decision matches."""
 
-    def choose(self, chat: ChatRequest, answers: Mapping[str, bytes]) -> tuple[Target, Verdict]:
+    def choose(
+        self, chat: ChatRequest, answers: Mapping[str, bytes], heard: Heard | None
+    ) -> tuple[Target, Verdict]:
         """Decide on `chat`, with what the model runtime said of it.
 
         Raises:
             InvalidRequest: nothing matched, and there is no default model, or the name asks for
                 an algorithm that no decision has.
+            SignalUnknown: see `Evaluator.evaluate`.
         """
-        verdict = self.evaluator.evaluate(chat, answers)
+        verdict = self.evaluator.evaluate(chat, answers, heard)
         decision = verdict.decision
         if decision is not None:
             answering = self.graphs.get(decision.name)
@@ -83,27 +87,31 @@ class Entrypoints:
     def _look_for_learned(self) -> bool:
         return any(route.evaluator.is_learned for route in self.routes.values())
 
-    def asks(self, chat: ChatRequest) -> Mapping[str, bytes]:
-        """Return what the model runtime is to be asked before `choose`."""
+    def asks(self, chat: ChatRequest, heard: Heard) -> Mapping[str, bytes]:
+        """Return what the model runtime is to be asked before `choose`, which gets `heard` too."""
         route = self.routes.get(chat.model)
-        return NO_ANSWERS if route is None else route.evaluator.asks(chat)
+        return NO_ANSWERS if route is None else route.evaluator.asks(chat, heard)
 
     def choose(
-        self, chat: ChatRequest, answers: Mapping[str, bytes] = NO_ANSWERS
+        self,
+        chat: ChatRequest,
+        answers: Mapping[str, bytes] = NO_ANSWERS,
+        heard: Heard | None = None,
     ) -> tuple[Target, Verdict | None]:
         """Return the target for `chat`, and the verdict if a recipe decided.
 
         Args:
             chat: the request.
             answers: what the model runtime said of it.
+            heard: what `asks` has found out of it.
 
         Raises:
             ModelNotFound: the name is neither published nor configured.
-            InvalidRequest: see `Route.choose`.
+            InvalidRequest, SignalUnknown: see `Route.choose`.
         """
         route = self.routes.get(chat.model)
         if route is not None:
-            return route.choose(chat, answers)
+            return route.choose(chat, answers, heard)
         target = self.models.get(chat.model)
         if target is None:
             raise ModelNotFound
@@ -138,9 +146,8 @@ def compile_entrypoints(
 
                 workshop_of_graphs = GraphWorkshop(snapshot, extensions, site, problems)
                 graphs = workshop_of_graphs.targets(program, route.targets)
-                route = msgspec.structs.replace(route, graphs=graphs, first=_first(program, graphs))
-            route = msgspec.structs.replace(route, family=resource.algorithm)
-            built[key] = route
+                route = _with_graphs(route, program, graphs, extensions)
+            built[key] = msgspec.structs.replace(route, family=resource.algorithm)
         return built[key]
 
     routes: dict[str, Route] = {}
@@ -164,6 +171,13 @@ def _restricted(program: Program, algorithm: str | None) -> Program:
         return program
     kept = tuple(it for it in program.decisions if it.algorithm.type == algorithm)
     return msgspec.structs.replace(program, decisions=kept)
+
+
+def _with_graphs(
+    route: Route, program: Program, graphs: Mapping[str, Target], extensions: Extensions
+) -> Route:
+    route = msgspec.structs.replace(route, graphs=graphs, first=_first(program, graphs))
+    return _with_conditions(route, program, extensions)
 
 
 def _first(program: Program, graphs: Mapping[str, Target]) -> Target | None:
@@ -201,6 +215,19 @@ def _make_route(
         targets={decision.name: targets(decision) for decision in program.decisions},
         fallback=fallback,
     )
+
+
+def _with_conditions(route: Route, program: Program, extensions: Extensions) -> Route:
+    """Return `route` with the signals that the conditions of its graphs ask."""
+    trees = {
+        name: target.graph.graph.signals
+        for name, target in route.graphs.items()
+        if target.graph is not None and target.graph.graph.signals
+    }
+    if not trees:
+        return route
+    evaluator = compile_program(program, extensions.signals, trees)
+    return msgspec.structs.replace(route, evaluator=evaluator)
 
 
 def _selection(decision: Decision) -> str:

@@ -22,10 +22,10 @@ async def run_graph(session: "RoutingSession", tell: Callable[[str], None] | Non
 
 def confidence_edits(session: "RoutingSession") -> list[HeaderEdit]:
     """Return what tells how sure the decision is, where it says so."""
-    confidence = session.confidence
-    if confidence is None or confidence < 0:
+    verdict = session.verdict
+    if verdict is None or verdict.decision is None or verdict.confidence < 0:
         return []
-    return [HeaderEdit(b"x-vsr-selected-confidence", b"%.4f" % confidence)]
+    return [HeaderEdit(b"x-vsr-selected-confidence", b"%.4f" % verdict.confidence)]
 
 
 def tail_edits(run: GraphRun | None, tail: TailCall | None) -> list[HeaderEdit]:

@@ -1,9 +1,11 @@
 """The part of the request phase in which a graph answers for a decision."""
 
 from collections.abc import Callable
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
+import attrs
 import msgspec
 import trio
 
@@ -89,13 +91,26 @@ async def _run(
 ) -> Answer | TailCall:
     around = session.settings.surroundings
     if decided.identity is None or around.keeper is None:
+        _answer_conditions(session, run)
         value = await execute(decided.graph, run)
         if isinstance(value, Suspension):
             raise RoutingFailed  # unreachable: a run without a keeper fails in its step
         return value
     owner = principal_key(session.request.principal)
     identity = msgspec.structs.replace(decided.identity, principal=owner)
-    return await Stay(decided.graph, identity, around.keeper, around.unix).run(run)
+    begin = partial(_answer_conditions, session)
+    return await Stay(decided.graph, identity, around.keeper, around.unix, begin).run(run)
+
+
+def _answer_conditions(session: "RoutingSession", run: GraphRun) -> None:
+    """Let the conditions of a run that begins know what they ask of the client's request.
+
+    Raises:
+        VsrError: that cannot be known.
+    """
+    verdict, inputs = session.verdict, run.inputs
+    if verdict is not None and verdict.conditions is not None and inputs is not None:
+        run.inputs = attrs.evolve(inputs, signals=verdict.conditions.find())
 
 
 def _open_run(session: "RoutingSession", decided: DecisionGraph) -> GraphRun:

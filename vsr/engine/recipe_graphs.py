@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 import msgspec
 
+from vsr.config.step_rules import RecipeSignals
 from vsr.engine.extensions import Extensions
 from vsr.engine.target import layered
 from vsr.errors import Problem
@@ -75,6 +76,7 @@ class RecipeGraphs(msgspec.Struct, frozen=True):
             self._facts,
             _Bounds(self._called(), (*self.layers, decision.calls)).of,
             lambda source, _: self._complaining(Written(source.file, source.path, source.lines)),
+            RecipeSignals(self.program.declared, self.extensions.signals.names()).read,
         )
 
     def _complaining(self, written: Written) -> Complain:

@@ -11,6 +11,7 @@ from vsr.codec.stream_usage import StreamUsage
 from vsr.codec.usage import read_usage
 from vsr.deadline import Deadline
 from vsr.decision.evaluate import NO_ANSWERS, Verdict
+from vsr.decision.heard import Heard
 from vsr.engine.endpoints import Endpoint, Protocol, find_endpoint, is_closed, protocol_of
 from vsr.engine.graph_answer import run_graph, tail_edits
 from vsr.engine.hygiene import HYGIENE, INTERNAL_HEADERS
@@ -78,7 +79,7 @@ class RoutingSession(msgspec.Struct, gc=False):
     body_mode: BodyMode = BodyMode.UNSEEN
     stream: UsageStream | None = None
     chat: ChatRequest | None = None
-    _verdict: Verdict | None = None
+    verdict: Verdict | None = None
     outgoing: Outgoing | None = None
     run: GraphRun | None = None
     _latency_s: float = 0.0
@@ -140,8 +141,9 @@ class RoutingSession(msgspec.Struct, gc=False):
         started_at = self.settings.surroundings.monotonic()
         try:
             chat = self.chat = read_request(self.endpoint, self.request)
-            asks = self.settings.entrypoints.asks(chat)
-            effect = self._choose(chat, await self._ask(asks) if asks else NO_ANSWERS)
+            heard: Heard = {}
+            asks = self.settings.entrypoints.asks(chat, heard)
+            effect = self._choose(chat, await self._ask(asks) if asks else NO_ANSWERS, heard)
             if self.target is not None and self.outgoing is not None:
                 self.hand_out(self.target.alias)
         except VsrError as error:
@@ -155,7 +157,7 @@ class RoutingSession(msgspec.Struct, gc=False):
         started_at = clock()
         try:
             chat = self.chat = read_request(self.endpoint, self.request)
-            effect = self._choose(chat, NO_ANSWERS)
+            effect = self._choose(chat)
             if self.target is not None and self.outgoing is not None:
                 self.hand_out(self.target.alias)
         except VsrError as error:
@@ -163,9 +165,14 @@ class RoutingSession(msgspec.Struct, gc=False):
         self._latency_s = clock() - started_at
         return effect
 
-    def _choose(self, chat: ChatRequest, answers: Mapping[str, bytes]) -> Effect:
+    def _choose(
+        self,
+        chat: ChatRequest,
+        answers: Mapping[str, bytes] = NO_ANSWERS,
+        heard: Heard | None = None,
+    ) -> Effect:
         """Choose the target; an answer of its own takes the place of a call."""
-        target, self._verdict = self.settings.entrypoints.choose(chat, answers)
+        target, self.verdict = self.settings.entrypoints.choose(chat, answers, heard)
         self.target = target
         if target.chain.answer is not None:
             return self._answer(chat, target)
@@ -207,12 +214,6 @@ class RoutingSession(msgspec.Struct, gc=False):
             return self.refuse(error)
 
     @property
-    def confidence(self) -> float | None:
-        """Return how sure the decision is; None where there is none."""
-        verdict = self._verdict
-        return None if verdict is None or verdict.decision is None else verdict.confidence
-
-    @property
     def is_debugging(self) -> bool:
         """Return whether the client wants diagnostic headers."""
         return self._is_set(b"x-vsr-debug")
@@ -221,7 +222,7 @@ class RoutingSession(msgspec.Struct, gc=False):
         """Return the diagnostic headers of the decision."""
         if self.target is None or self.chat is None:
             return []
-        return debug_edits(self.target, self._verdict, self.chat)
+        return debug_edits(self.target, self.verdict, self.chat)
 
     @property
     def label(self) -> Label:
@@ -285,7 +286,7 @@ class RoutingSession(msgspec.Struct, gc=False):
             return effect
         effect = effect.completed(b"%.3f" % (self._latency_s * 1000))
         if is_debugging and self.chat is not None:
-            debug = debug_edits(target, self._verdict, self.chat)
+            debug = debug_edits(target, self.verdict, self.chat)
             edits = (*effect.all_edits(), *debug, *tail_edits(self.run, self.tail))
             return Effect(effect.removes, edits, stream_response=effect.stream_response)
         return effect
@@ -336,7 +337,7 @@ class RoutingSession(msgspec.Struct, gc=False):
 
     def evidence(self) -> Evidence:
         """Return what was decided so far."""
-        target, verdict = self.target, self._verdict
+        target, verdict = self.target, self.verdict
         if target is None:
             return Evidence()
         choice = target.choice

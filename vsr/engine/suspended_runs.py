@@ -14,7 +14,7 @@ import trio
 
 from vsr.codec.chat_body import ChatBody, read_body
 from vsr.engine.extensions import StateKeeper
-from vsr.errors import InvalidRequest, RoutingFailed, VsrError
+from vsr.errors import DeadlineExceeded, InvalidRequest, RoutingFailed, VsrError
 from vsr.graph.account import Account
 from vsr.graph.block import Answer, Suspension
 from vsr.graph.compiled import CompiledGraph
@@ -33,9 +33,11 @@ from vsr.graph.suspend.waiting import ResumedCall, Waiting
 from vsr.graph.value import Inputs
 from vsr.routing.request import Principal
 
-_PUT_BACK_S = 5.0
+_PUT_BACK_S = 0.25
+"""How long a failed request waits until its run is back, so that a client that tries again at once
+finds it. A store that takes longer is left to it."""
 _LOST = "a run that waits for tools is lost"
-"""How long a run may take to be put back after its client has left."""
+_LATE = "a run that waits for tools is put back late: its store takes too long"
 _STREAM_MEMBERS = ("stream", "stream_options")
 _log = logging.getLogger("vsr.engine")
 
@@ -59,13 +61,17 @@ class Stay(msgspec.Struct, frozen=True):
     identity: RunIdentity
     keeper: StateKeeper
     unix: Callable[[], float]
+    begin: Callable[[GraphRun], None] = lambda _: None
+    """Prepares a run that begins; may raise VsrError."""
 
     async def run(self, run: GraphRun) -> Answer | TailCall:
         """Run the graph, or go on with the run that the request's last tool messages belong to.
 
         A run that goes on and fails is kept as it was, so that a mended request may try again.
+        The store has no more time than the run.
 
         Raises:
+            DeadlineExceeded: the store takes too long.
             VsrError: the graph failed, or there is no such run, or it cannot go on like this.
         """
         inputs = run.inputs
@@ -73,9 +79,10 @@ class Stay(msgspec.Struct, frozen=True):
             raise RoutingFailed
         state_id = find_state_id(inputs.request.trailing_tool_messages)
         if state_id is None:
+            self.begin(run)
             run.waiting = Waiting(Record(), self.keeper.draw)
             return await self._run_and_keep(run)
-        kept = await self.keeper.store.take(state_id, now_unix_s=self.unix())
+        kept = await self._take(run, state_id)
         if kept is None:
             raise not_found(state_id)
         try:
@@ -86,8 +93,13 @@ class Stay(msgspec.Struct, frozen=True):
             with trio.CancelScope(shield=True, relative_deadline=_PUT_BACK_S) as scope:
                 await self._put_back(kept)
             if scope.cancelled_caught:
-                _log.error("%s: its store takes too long", _LOST)
+                _log.warning(_LATE)
             raise
+
+    async def _take(self, run: GraphRun, state_id: str) -> SuspendedRun | None:
+        with trio.CancelScope(deadline=run.deadline.at):
+            return await self.keeper.store.take(state_id, now_unix_s=self.unix())
+        raise DeadlineExceeded("graph")
 
     async def _run_and_keep(self, run: GraphRun) -> Answer | TailCall:
         value = await execute(self.graph, run)
@@ -95,15 +107,18 @@ class Stay(msgspec.Struct, frozen=True):
             return value
         now_unix_s = self.unix()
         kept = _suspended(run, value, self.identity, now_unix_s)
-        await self.keeper.store.put(kept, now_unix_s=now_unix_s)
-        # A thread that writes is not interrupted. A client that left meanwhile knows nothing of
-        # this state, and the one before must be put back.
-        await trio.lowlevel.checkpoint_if_cancelled()
+        with trio.CancelScope(deadline=run.deadline.at) as scope:
+            await self.keeper.store.put(kept, now_unix_s=now_unix_s)
+            # A client that left meanwhile knows nothing of this state, and the one before must be
+            # put back.
+            await trio.lowlevel.checkpoint_if_cancelled()
+        if scope.cancelled_caught:
+            raise DeadlineExceeded("graph")
         return value.answer
 
     async def _put_back(self, kept: SuspendedRun) -> None:
         try:
-            await self.keeper.store.put(kept, now_unix_s=self.unix())
+            await self.keeper.store.put_back(kept, now_unix_s=self.unix())
         except VsrError:
             _log.exception(_LOST)
 
@@ -126,7 +141,8 @@ def _restore(run: GraphRun, kept: SuspendedRun, request: ChatBody, keeper: State
     resumed = ResumedCall(call.path, kept.state_id, call.seq, messages, rounds)
     run.waiting = Waiting(decode_record(kept.finished), keeper.draw, resumed)
     run.counts = _going_on(kept.account)
-    run.inputs = Inputs(_first_request(kept, request), kept.seed, is_resumed=True)
+    first = _first_request(kept, request)
+    run.inputs = Inputs(first, kept.seed, is_resumed=True, signals=kept.signals)
 
 
 def _going_on(account: Account) -> Account:
@@ -172,6 +188,7 @@ def _suspended(
             seq=pending.next_seq,
             tool_rounds=pending.reply.tool_rounds,
         ),
+        signals=run.inputs.signals,
     )
 
 

@@ -15,6 +15,7 @@ from vsr.graph.env import RESERVED, Bound, Complain, Constant, Env, Path, Static
 from vsr.graph.kinds import Kind, united
 from vsr.graph.late import Condition, Expression, Predicate
 from vsr.graph.nodes.call import CallNode
+from vsr.graph.signal_trees import SignalTree, SignalTrees
 from vsr.graph.text import TextTemplate
 from vsr.graph.value import Failure
 from vsr.registry import Registry
@@ -41,6 +42,8 @@ class StepCompiler:
     complain: Complain
     open_graph: Callable[[str, Path, Env], CompiledGraph | None]
     """Returns a graph that runs inside the one being compiled; complains if it cannot."""
+    signals: SignalTrees = attrs.field(factory=SignalTrees)
+    """Gets the rule trees of its conditions."""
     is_nested: bool = False
     """Whether the graph runs inside another one, which only a value can leave."""
     binder: Binder = attrs.field(init=False)
@@ -59,6 +62,7 @@ class StepCompiler:
         binder.readers[Block] = self._read_block
         binder.readers[Condition] = conditions.read
         binder.readers[Predicate] = conditions.read_predicate
+        binder.readers[SignalTree] = self._read_signals
         binder.readers[Expression] = self._read_expression
         binder.readers[TextTemplate] = self._read_text
         binder.readers[CallOverride] = self._read_reliability
@@ -193,6 +197,10 @@ class StepCompiler:
     def _read_block(self, raw: object, path: Path, env: Env) -> Bound:
         block = self.compile(raw, path, env)
         return Constant(block, block.kind)
+
+    def _read_signals(self, raw: object, path: Path, env: Env) -> Bound:
+        del env
+        return self.signals.bind(raw, path, self.complain)
 
     def _read_expression(self, raw: object, path: Path, env: Env) -> Bound:
         bound = self.binder.bind(raw, object, path, env)

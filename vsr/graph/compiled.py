@@ -9,6 +9,7 @@ from vsr.graph.budget import UNLIMITED, Limits
 from vsr.graph.params import Facts
 from vsr.graph.run import PlainTail
 from vsr.resources.graph import OnExhausted, ParamSpec
+from vsr.resources.program import RuleTree
 from vsr.resources.stream_comments import NO_COMMENTS, StreamComments
 
 
@@ -36,3 +37,6 @@ class CompiledGraph:
     """While a client waits for its stream."""
     facts: Facts | None = None
     """What is known of models, where a run brings its own parameters."""
+    signals: tuple[RuleTree, ...] = ()
+    """Rule trees of its conditions, in the order in which `Inputs.signals` answers them; of a graph
+    inside another one, those that were found before it, too."""

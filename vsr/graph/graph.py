@@ -14,6 +14,7 @@ from vsr.graph.env import Complain, Constant, Env, Path, Static
 from vsr.graph.nodes.call import CallNode
 from vsr.graph.params import Facts, bind_params, open_params
 from vsr.graph.run import PlainTail
+from vsr.graph.signal_trees import ReadTree, SignalTrees, no_signals
 from vsr.graph.strict import Faults, Spot, check_limits, limit_spots
 from vsr.graph.suspend.check import hash_inputs, may_suspend, unkept
 from vsr.graph.worst import Estimator, ModelBounds, Worst
@@ -42,6 +43,10 @@ class GraphCompiler:
     """Returns what is known of the model that is called so, for the worst case."""
     placing: Callable[[GraphSource, Complain], Complain] = lambda _, complain: complain
     """Returns what gets the faults inside of a graph."""
+    read_signals: ReadTree = no_signals
+    """Reads the rule trees of conditions."""
+    _signals: SignalTrees | None = None
+    """Of the graph that the one being compiled runs inside of."""
     _inside: tuple[str, ...] = ()
     """Names of the graphs that the one being compiled runs inside of."""
     _may_suspend: bool = True
@@ -64,7 +69,8 @@ class GraphCompiler:
         faults, inside = Faults(complain), Faults(self.placing(source, complain))
         given = (*path, "params")
         params = bind_params(source.params, call.params, self.facts, given, faults.note)
-        block = self.block(source, params, inside.note)
+        signals = SignalTrees(self.read_signals)
+        block = self.block(source, params, inside.note, signals)
         limits = _limits(source.limits, call.budget)
         timeout_s = call.budget.max_wall_time_s or source.limits.timeout_s
         graph = CompiledGraph(
@@ -79,6 +85,7 @@ class GraphCompiler:
             hash=_hash(source, block),
             may_suspend=self._suspends(source, block, inside.note),
             stream=call.stream.over(source.stream),
+            signals=signals.found,
         )
         if not faults.count and not inside.count:
             spots = limit_spots(source, inside.note, call.budget, (path, faults.note))
@@ -118,7 +125,8 @@ class GraphCompiler:
         self, source: GraphSource, params: Mapping[str, Static], complain: Complain
     ) -> CompiledGraph:
         faults = Faults(self.placing(source, complain))
-        block = self.block(source, params, faults.note)
+        signals = self._signals or SignalTrees(self.read_signals)
+        block = self.block(source, params, faults.note, signals)
         graph = CompiledGraph(
             source.name,
             block,
@@ -132,6 +140,7 @@ class GraphCompiler:
             may_suspend(block),
             _plain_tail(block),
             facts=self.facts,
+            signals=signals.found,
         )
         if not faults.count:
             self._check_strict(graph, limit_spots(source, faults.note))
@@ -150,17 +159,24 @@ class GraphCompiler:
             return None
         return self.open(source, complain)
 
-    def block(self, source: GraphSource, params: Mapping[str, Static], complain: Complain) -> Block:
-        """Compile the steps of `source`."""
+    def block(
+        self,
+        source: GraphSource,
+        params: Mapping[str, Static],
+        complain: Complain,
+        signals: SignalTrees,
+    ) -> Block:
+        """Compile the steps of `source`; `signals` gets the rule trees of their conditions."""
         env = Env({"request": REQUEST}, params, may_suspend=self._may_suspend)
         path = (*source.path, "steps")
-        compiler = attrs.evolve(self, inside=(*self._inside, source.name))
+        compiler = attrs.evolve(self, inside=(*self._inside, source.name), signals=signals)
 
         def open_graph(name: str, at: Path, env: Env) -> CompiledGraph | None:
             inner = attrs.evolve(compiler, may_suspend=env.may_suspend)
             return inner.nested(name, at, complain)
 
-        steps = StepCompiler(self.registries, complain, open_graph, is_nested=bool(self._inside))
+        is_nested = bool(self._inside)
+        steps = StepCompiler(self.registries, complain, open_graph, signals, is_nested=is_nested)
         block = steps.compile(source.steps, path, env)
         if block.steps and not ends(block):
             mend = "let every way through it end with a respond step"

@@ -80,3 +80,6 @@ class Inputs:
     """Of the run."""
     is_resumed: bool = False
     """Whether the run goes on with answers of the client's tools."""
+    signals: tuple[bool, ...] = ()
+    """Of each rule tree in the graph's conditions, whether it holds for the request that began the
+    run; see `graph.signal_trees`."""

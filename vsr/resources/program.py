@@ -1,5 +1,6 @@
 """Resource `program`: one recipe's signals, decisions and rules."""
 
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 
 import msgspec
@@ -72,6 +73,22 @@ class Not(msgspec.Struct, frozen=True):
 Rule = Leaf | And | Or | Not
 
 
+class OnUnknown(StrEnum):
+    """What a rule tree comes to where a signal that failed leaves it open."""
+
+    NO_MATCH = "no_match"
+    MATCH = "match"
+    FAIL_REQUEST = "fail_request"
+
+
+class RuleTree(msgspec.Struct, frozen=True):
+    """A whole rule tree, as a decision has one."""
+
+    rule: Rule
+    on_unknown: OnUnknown | None = None
+    """None: what is unknown does not match."""
+
+
 class Strategy(StrEnum):
     """How matching decisions are ordered."""
 
@@ -124,6 +141,13 @@ class Decision(msgspec.Struct, frozen=True):
     """What it changes of its models' calls."""
     fallback: FallbackPolicy = msgspec.field(default_factory=FallbackPolicy)
     """How its failed calls go on to its other models."""
+    on_unknown: OnUnknown | None = None
+    """Of its rules; see `RuleTree`."""
+
+    @property
+    def tree(self) -> RuleTree:
+        """Return its rules."""
+        return RuleTree(self.rules, self.on_unknown)
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -137,3 +161,6 @@ class Program(msgspec.Struct, frozen=True):
     calls: CallOverride | None = None
     """What it changes of its models' calls, its decisions' own changes not yet applied."""
     graphs: tuple[GraphSource, ...] = ()
+    declared: Mapping[str, Collection[str]] | None = None
+    """Names of its signals by type, as leaves of rules may use them; of a type that is missing,
+    any. None: the recipe stands in no document."""

@@ -13,6 +13,7 @@ from vsr.config.compile.reliability import optional_override
 from vsr.config.document import decisions as authored
 from vsr.config.document.fallback import FallbackPolicy
 from vsr.config.document.integrations import LooperConfig
+from vsr.config.document.model_catalog import ModelCatalog
 from vsr.config.document.root import Document
 from vsr.config.document.routing import RecipeRouting
 from vsr.config.document.rules import RuleNode
@@ -20,6 +21,7 @@ from vsr.config.document.signals_heuristic import ContextRule, KeywordRule
 from vsr.config.names import DEFAULT_RECIPE, is_regex_method, recipe_routings
 from vsr.config.position import Path
 from vsr.config.quantities import parse_token_count
+from vsr.config.validate.declared import declared_by
 from vsr.resources.graph import GraphCall, Written
 from vsr.resources.looper import LOOPERS
 from vsr.resources.program import (
@@ -33,9 +35,11 @@ from vsr.resources.program import (
     Leaf,
     ModelRef,
     Not,
+    OnUnknown,
     Or,
     Program,
     Rule,
+    RuleTree,
     Strategy,
 )
 from vsr.resources.reasoning import ReasoningMode
@@ -56,6 +60,7 @@ def compile_programs(document: Document, graphs: CompiledGraphs) -> tuple[Progra
         document.global_.router.fallback,
         document.global_.integrations.looper or LooperConfig(),
         graphs,
+        document.global_.model_catalog,
     )
     return tuple(
         _program(name, routing, path, shared) for name, (path, routing) in profiles.items()
@@ -70,6 +75,7 @@ class _Shared(msgspec.Struct, frozen=True):
     fallback: FallbackPolicy | None
     looper: LooperConfig
     graphs: CompiledGraphs
+    catalog: ModelCatalog
 
 
 def _program(name: str, routing: RecipeRouting, path: Path, shared: _Shared) -> Program:
@@ -92,6 +98,7 @@ def _program(name: str, routing: RecipeRouting, path: Path, shared: _Shared) -> 
         ),
         calls=optional_override(routing.reliability),
         graphs=shared.graphs.sources.get(path, ()),
+        declared=declared_by(routing, path, shared.catalog).by_type,
     )
 
 
@@ -128,6 +135,7 @@ def _decision(
     return Decision(
         name=decision.name,
         rules=_rule(decision.rules),
+        on_unknown=_on_unknown(decision.rules),
         priority=decision.priority,
         tier=decision.tier,
         model_refs=refs,
@@ -174,6 +182,15 @@ def _model_ref(ref: authored.ModelRef) -> ModelRef:
         reasoning_effort=(ref.reasoning_effort or "").strip() or None,
         reasoning_description=ref.reasoning_description,
     )
+
+
+def rule_tree(root: RuleNode) -> RuleTree:
+    """Return the tree of a valid root node."""
+    return RuleTree(_rule(root), _on_unknown(root))
+
+
+def _on_unknown(root: RuleNode) -> OnUnknown | None:
+    return None if root.on_unknown is None else OnUnknown(root.on_unknown)
 
 
 def _rule(node: RuleNode) -> Rule:

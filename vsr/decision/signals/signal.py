@@ -12,8 +12,9 @@ class SignalMatch(msgspec.Struct, frozen=True):
     """A rule that matched."""
 
     name: str
-    confidence: float = 1.0
-    """1.0 for a signal that scores nothing; 0 is a score like any other."""
+    confidence: float | None = 1.0
+    """1.0 for a signal that scores nothing; 0 is a score like any other. None: a model would have
+    to say whether it matches, and did not; see `LearnedSignal.judge`."""
 
 
 class Signal(Protocol):
@@ -43,7 +44,7 @@ class LearnedSignal(Protocol):
 
         Args:
             chat: the request.
-            answers: by key; an ask that is missing is unknown, and a rule that needs it does not
-                match.
+            answers: by key; an ask that is missing is unknown. A rule that needs it is returned
+                without a confidence, or left out where nobody could want to know.
         """
         ...

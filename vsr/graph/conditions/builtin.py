@@ -17,6 +17,7 @@ BUILTIN_CONDITIONS: "tuple[Place[Condition], ...]" = places(
         "logprob_at_least": "reply_facts:LOGPROB_AT_LEAST",
         "resumed": "reply_facts:RESUMED",
         "score_at_least": "comparison:SCORE_AT_LEAST",
+        "signal": "signal:SIGNAL",
         "succeeded": "presence:SUCCEEDED",
         "tool_calls": "reply_facts:TOOL_CALLS",
         "usable": "presence:USABLE",

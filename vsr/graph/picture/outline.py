@@ -4,8 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
+from vsr.graph.picture.signal_words import signal_words
+
 _HEAD = ("id", "type")
 _MAX_TEXT = 60
+_CONDITIONS = frozenset({"when", "until", "success"})
 _LEAVING = frozenset({"respond", "fail", "break"})
 
 
@@ -54,7 +57,7 @@ def _item(step: Mapping[str, object]) -> Item:
         inside = list(_parts(key, value))
         parts += inside
         if not inside:
-            facts.append((key, written(value)))
+            facts.append((key, _condition_in(key, value) or written(value)))
     name, kind = step.get("id"), step.get("type")
     return Item(str(name or ""), str(kind or "?"), tuple(facts), tuple(parts))
 
@@ -71,7 +74,7 @@ def _parts(key: str, value: object) -> Iterator[Part]:
             for inner, steps in each.items():
                 if _is_steps(steps):
                     rest = {name: other for name, other in each.items() if name != inner}
-                    label = " ".join(f"{name} {_condition(it)}" for name, it in rest.items())
+                    label = " ".join(f"{name} {_condition(name, it)}" for name, it in rest.items())
                     yield Part(label or inner, outline(steps))
 
 
@@ -80,7 +83,17 @@ def _is_steps(value: object) -> bool:
     return is_list and all(isinstance(each, Mapping) and "type" in each for each in value)  # type: ignore[attr-defined]  # a list
 
 
-def _condition(value: object) -> str:
+def _condition_in(key: str, value: object) -> str | None:
+    """Return a field's condition on signals in words; None if it has none."""
+    words = signal_words(value, _plain) if key in _CONDITIONS else None
+    return None if words is None else written(words)
+
+
+def _condition(key: str, value: object) -> str:
+    return _condition_in(key, value) or _plain(value)
+
+
+def _plain(value: object) -> str:
     if isinstance(value, Mapping) and len(value) == 1:
         ((name, of),) = value.items()
         return f"{name} {written(of)}"

@@ -47,6 +47,10 @@ class MemoryStore:
         self._kept[run.state_id] = _Kept(run.created_unix_s, encoded)
         self._bytes += len(encoded)
 
+    async def put_back(self, run: SuspendedRun, *, now_unix_s: float) -> None:
+        """Keep a run that was taken; see `put`."""
+        await self.put(run, now_unix_s=now_unix_s)
+
     async def take(self, state_id: str, *, now_unix_s: float) -> SuspendedRun | None:
         """Return a run and forget it; None where it is unknown or expired."""
         self._forget_expired(now_unix_s)

@@ -48,6 +48,8 @@ class SuspendedRun(msgspec.Struct, frozen=True):
     account: Account
     """What had been counted before the call."""
     call: SuspendedCall
+    signals: tuple[bool, ...] = ()
+    """What that request said to the rule trees of the graph's conditions."""
 
 
 _RUN = msgspec.json.Decoder(SuspendedRun)

@@ -10,10 +10,25 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class SuspendStore(Protocol):
-    """Keeps suspended runs for a while; time is an argument, in seconds of wall time."""
+    """Keeps suspended runs for a while; time is an argument, in seconds of wall time.
+
+    However long a store takes, whoever is cancelled stops waiting at once.
+    """
 
     async def put(self, run: SuspendedRun, *, now_unix_s: float) -> None:
         """Keep a run, in the place of one with its id.
+
+        Cancelled, it is kept or it is not; but once `put_back` has ended, what that was given is.
+
+        Raises:
+            GraphFailed: it could not be kept.
+        """
+        ...
+
+    async def put_back(self, run: SuspendedRun, *, now_unix_s: float) -> None:
+        """Keep a run that was taken, as it was.
+
+        Cancelled once it waits, it is done all the same, but later; the caller shields its begin.
 
         Raises:
             GraphFailed: it could not be kept.
@@ -23,7 +38,8 @@ class SuspendStore(Protocol):
     async def take(self, state_id: str, *, now_unix_s: float) -> SuspendedRun | None:
         """Return a run and forget it; of several takers one gets it, the others None.
 
-        None also where it is unknown, expired or broken.
+        None also where it is unknown, expired or broken. Cancelled, it has taken nothing: what it
+        may have claimed by then is given back.
         """
         ...
 
