@@ -222,6 +222,28 @@ async def test_newer_document_takes_the_place_of_one_that_does_not_serve_yet(
     assert bool(world.log) is (newer_at_s > 1)
 
 
+async def test_source_that_never_rests_is_heard_all_the_same(
+    lifecycle: Lifecycle, world: World, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Every document is old by the time that it is compiled; after a while one serves."""
+    world.compile_s = world.warm_s = 0.3
+    tickets = []
+    for number in range(40):
+        written = trio.current_time()
+
+        def is_newest(until: float = written + 0.1) -> bool:
+            return trio.current_time() < until
+
+        tickets.append(lifecycle.submit(update(str(number), is_newest=is_newest)))
+        await trio.sleep(0.1)
+    ended = [await ticket.wait() for ticket in tickets]
+
+    served = [attempt for attempt in ended if attempt.status is AttemptStatus.ACTIVE]
+    assert len(served) >= 2
+    assert len(served) < len(ended) / 2
+    assert {attempt.status for attempt in ended} == {"active", "superseded"}
+
+
 async def test_whoever_asked_may_leave(
     lifecycle: Lifecycle, world: World, autojump_clock: trio.testing.MockClock
 ) -> None:

@@ -29,6 +29,7 @@ from vsr.config.origin import Origin
 from vsr.errors import ConfigRejected, Problem, VsrError
 from vsr.resources.snapshot import Snapshot
 
+_PATIENCE_S = 0.5
 _TIDY_S = 5.0
 """How long a record, or giving up what was built, may take however the process ends."""
 
@@ -174,6 +175,8 @@ class Lifecycle:
     is_shutting_down: bool = attrs.field(default=False, init=False)
     """Whether no change is begun any more."""
     _attempts: int = attrs.field(default=0, init=False)
+    _superseding_since: float | None = attrs.field(default=None, init=False)
+    """When a document was passed over with none served since."""
     _waiting: deque[Ticket] = attrs.field(factory=deque, init=False)
     _current: Ticket | None = attrs.field(default=None, init=False)
     _wanted: trio.Event = attrs.field(factory=trio.Event, init=False)
@@ -237,7 +240,7 @@ class Lifecycle:
             return self._refused(self._enter(refused.stage), refused.reasons)
         snapshot = compiled.snapshot
         self._show(msgspec.structs.replace(self._latest, document_hash=snapshot.hash))
-        if not update.is_newest():
+        if self._is_superseded(update):
             return self._end(self._latest, AttemptStatus.SUPERSEDED)
         return await self._install(update, compiled)
 
@@ -263,7 +266,7 @@ class Lifecycle:
     async def _activate(self, update: Update, version: int, prepared: Prepared) -> Attempt:
         is_committed = False
         try:
-            if not update.is_newest():
+            if self._is_superseded(update):
                 return self._end(self._latest, AttemptStatus.SUPERSEDED)
             attempt = self._enter(Stage.ACTIVATE)
             try:
@@ -277,6 +280,19 @@ class Lifecycle:
                     await prepared.discard()
         self.last_version = version
         return self._activated(attempt, version, prepared.reused)
+
+    def _is_superseded(self, update: Update) -> bool:
+        """Return whether a newer document takes the place of this one.
+
+        A source that writes faster than anything can be built would never be heard: after some
+        time one of its documents serves, though there is a newer one.
+        """
+        if update.is_newest():
+            return False
+        now = self.unix()
+        if self._superseding_since is None:
+            self._superseding_since = now
+        return now - self._superseding_since < _PATIENCE_S
 
     @property
     def _latest(self) -> Attempt:
@@ -294,6 +310,7 @@ class Lifecycle:
         now = self.unix()
         active = ActiveConfiguration(version, attempt.document_hash, attempt.origin, now)
         self.status = msgspec.structs.replace(self.status, active=active)
+        self._superseding_since = None
         attempt = msgspec.structs.replace(
             attempt, stage=Stage.ACTIVATE, version=version, reused=reused
         )
