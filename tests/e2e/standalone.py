@@ -31,7 +31,7 @@ _SETTLE_S = 5.0
 _POLL_S = 0.002
 _STOP_S = 2.0
 
-_DOCUMENT = """\
+_HEAD = """\
 version: v0.3
 listeners: [{{name: public, address: 127.0.0.1, port: {port}, timeout: 30s}}]
 providers:
@@ -39,15 +39,17 @@ providers:
   models:
     - {{name: small, backend_refs: [{{endpoint: "127.0.0.1:{small}"}}]}}
     - {{name: large, backend_refs: [{{endpoint: "127.0.0.1:{large}"}}]}}
+"""
+_ROUTING = """\
 routing:
-  signals: {{keywords: [{{name: code, operator: OR, keywords: [python]}}]}}
-  decisions: [{{name: code, rules: {{type: keyword, name: code}}, modelRefs: [{{model: large}}]}}]
+  signals: {keywords: [{name: code, operator: OR, keywords: [python]}]}
+  decisions: [{name: code, rules: {type: keyword, name: code}, modelRefs: [{model: large}]}]
 """
 
 
-def document(*, port: int, small: int, large: int) -> str:
+def document(*, port: int, small: int, large: int, routing: str = _ROUTING) -> str:
     """Return the text of a document that routes between two backends on loopback ports."""
-    return _DOCUMENT.format(port=port, small=small, large=large)
+    return _HEAD.format(port=port, small=small, large=large) + routing
 
 
 @attrs.define(eq=False)

@@ -8,7 +8,7 @@ import pytest
 import trio
 from openai.types.chat import ChatCompletionMessageParam
 
-from tests.e2e.standalone import Standalone, start_document, until
+from tests.e2e.standalone import Standalone, document, start_document, until
 from tests.e2e.wire import chat, connect, post
 from tests.fakes.backend import start_backend
 from vsr.demo.script import Script
@@ -20,26 +20,19 @@ PATIENCE_S = 20
 HELLO: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Hello"}]
 FREED_WITHIN_S = 0.2
 
-_DOCUMENT = """\
-version: v0.3
-listeners: [{{name: public, address: 127.0.0.1, port: 1, timeout: 30s}}]
-providers:
-  defaults: {{model: small}}
-  models:
-    - {{name: small, backend_refs: [{{endpoint: "127.0.0.1:{small}"}}]}}
-    - {{name: large, backend_refs: [{{endpoint: "127.0.0.1:{large}"}}]}}
+_ROUTING = """\
 routing:
   graphs:
     tested:
-      stream: {{progress: true, keep_alive_after: 1s}}
+      stream: {progress: true, keep_alive_after: 1s}
       steps:
-        - {{id: first, type: call, model: small}}
-        - {{id: last, type: call, model: large, stream: tail}}
-        - {{type: respond, from: $last}}
+        - {id: first, type: call, model: small}
+        - {id: last, type: call, model: large, stream: tail}
+        - {type: respond, from: $last}
   decisions:
     - name: all
-      modelRefs: [{{model: small}}]
-      algorithm: {{type: graph, graph: tested}}
+      modelRefs: [{model: small}]
+      algorithm: {type: graph, graph: tested}
 """
 
 
@@ -56,7 +49,7 @@ async def served(nursery: trio.Nursery, large: Script) -> Standalone:
     await nursery.start(network.run)
     first = await start_backend(nursery, network, Script(latency_s=1.2))
     last = await start_backend(nursery, network, large)
-    text = _DOCUMENT.format(small=first.port, large=last.port)
+    text = document(port=1, small=first.port, large=last.port, routing=_ROUTING)
     router, access_log, log_text = await start_document(nursery, network, text)
     return Standalone(network, router, first, last, access_log, log_text)
 

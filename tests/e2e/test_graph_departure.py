@@ -3,7 +3,7 @@
 import pytest
 import trio
 
-from tests.e2e.standalone import Standalone, start_document, until
+from tests.e2e.standalone import Standalone, document, start_document, until
 from tests.e2e.wire import chat, connect, post
 from tests.fakes.backend import start_backend
 from vsr.demo.script import Script
@@ -13,24 +13,17 @@ from vsr.network.epoll import EpollNetwork
 FREED_WITHIN_S = 0.2
 PATIENCE_S = 10
 
-_DOCUMENT = """\
-version: v0.3
-listeners: [{{name: public, address: 127.0.0.1, port: 1, timeout: 30s}}]
-providers:
-  defaults: {{model: small}}
-  models:
-    - {{name: small, backend_refs: [{{endpoint: "127.0.0.1:{small}"}}]}}
-    - {{name: large, backend_refs: [{{endpoint: "127.0.0.1:{large}"}}]}}
+_ROUTING = """\
 routing:
   graphs:
     tested:
       steps:
-{steps}
-        - {{type: respond, from: $answer}}
+STEPS
+        - {type: respond, from: $answer}
   decisions:
     - name: all
-      modelRefs: [{{model: small}}, {{model: large}}]
-      algorithm: {{type: graph, graph: tested}}
+      modelRefs: [{model: small}, {model: large}]
+      algorithm: {type: graph, graph: tested}
 """
 SLOW = "{id: answer, type: call, model: small}"
 STEPS = {
@@ -65,7 +58,8 @@ async def start(nursery: trio.Nursery, steps: str) -> Standalone:
     script = Script(latency_s=60)
     small = await start_backend(nursery, network, script)
     large = await start_backend(nursery, network, script)
-    text = _DOCUMENT.format(small=small.port, large=large.port, steps=steps)
+    routing = _ROUTING.replace("STEPS", steps)
+    text = document(port=1, small=small.port, large=large.port, routing=routing)
     if "$params.models" in steps:
         text = text.replace(
             "      steps:\n", "      params: {models: {type: model_refs}}\n      steps:\n"
