@@ -10,7 +10,10 @@ import trio
 import trio.testing
 
 from tests.demo.raw_client import Got, ask, chat_body
+from tests.fakes.h2_client import H2Client
 from tests.fakes.router import RunningRouter, as_snapshot, start_router
+from tests.faults.moments import request_of
+from tests.network.ends import read_all
 from tests.upstream.scenes import OK, PlayingBackend, start_backends
 from vsr.compose.installation import LocalInstallation, in_slices
 from vsr.config.attempt import Code
@@ -171,6 +174,67 @@ async def test_address_that_is_taken_leaves_everything_as_it_was(
     taken.close()
     again = await world.running.network.listen("127.0.0.1", 9001)
     again.close()
+
+
+@pytest.mark.parametrize("http", [1, 2])
+async def test_connection_of_a_renamed_listener_ends_with_its_request(
+    http: int, world: World, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """It is answered, and told that there is no other; a new one has the new name's rules."""
+    world.backend.plays = [SLOW, OK]
+    document = world.document().replace("name: main,", "name: other, api_keys: [secret],")
+    if http == 1:
+        connection = await world.running.connect()
+        await connection.send(request_of(chat_body(model="small")))
+        await trio.testing.wait_all_tasks_blocked()
+        await world.serve(document)
+        await trio.sleep(6)
+        raw = await read_all(connection)
+        assert raw.startswith(b"HTTP/1.1 200")
+        assert b"connection: close" in raw.lower()
+    else:
+        client = await H2Client(await world.running.connect()).start(nursery)
+        await client.request(chat_body(model="small"))
+        await trio.testing.wait_all_tasks_blocked()
+        await world.serve(document)
+        await trio.sleep(6)
+        await client.closed.wait()
+        assert client.streams[1].status == 200
+        assert client.goaways
+
+    assert (await world.ask()).status == 401
+
+
+async def test_listeners_that_swap_ports_keep_their_rules_apart(
+    world: World, autojump_clock: trio.testing.MockClock
+) -> None:
+    """A client without a key is not carried over to where one is needed."""
+    keyed = ", {name: keyed, address: 127.0.0.1, port: 9001, api_keys: [secret]}"
+    await world.serve(world.document(more=keyed))
+    world.backend.plays = [SLOW, OK]
+    connection = await world.running.connect()
+    await connection.send(request_of(chat_body(model="small")))
+    await trio.testing.wait_all_tasks_blocked()
+
+    await world.serve(world.document(port=9001, more=keyed.replace("9001", "8899")))
+    await trio.sleep(6)
+
+    raw = await read_all(connection)
+    assert raw.startswith(b"HTTP/1.1 200")
+    assert b"connection: close" in raw.lower()
+    assert [(await world.ask(port)).status for port in (8899, 9001)] == [401, 200]
+
+
+async def test_other_address_on_a_served_port_needs_a_restart(
+    world: World, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Two sockets cannot have the port at once."""
+    await trio.lowlevel.checkpoint()
+    snapshot = as_snapshot(world.document().replace("127.0.0.1, port: 8899", "0.0.0.0, port: 8899"))
+
+    (reason,) = world.installation.check(snapshot)
+
+    assert (reason.code, reason.path) == (Code.RESTART_REQUIRED, "listeners[main].address")
 
 
 async def test_what_is_given_up_holds_nothing(

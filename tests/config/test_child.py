@@ -139,6 +139,69 @@ async def test_child_that_dies_is_a_refusal(
     assert reason.message == "the process that compiles it ended with status 7"
 
 
+async def test_package_that_prints_does_not_spoil_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither before the child's own code runs nor while it compiles."""
+    (tmp_path / "prints.py").write_text(
+        "import sys\n"
+        "print('loaded')\n"
+        "from vsr.config.child import run_child\n"
+        "run_child(lambda snapshot: print('checking', file=sys.stdout))\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{':'.join(sys.path)}")
+    text = TEXT.replace(b"${KEY}", b"k")
+
+    result = await ChildCompiler("prints").compile(
+        Update(Document(text), Origin("file")), lambda _: None
+    )
+
+    assert result.snapshot == check_bytes(text, {}, Report("document")).snapshot
+
+
+@pytest.mark.parametrize(
+    "says",
+    ["", "nonsense", "\\0vsr compiled\\0", "\\0vsr compiled\\0\\0\\0\\0\\x05{}"],
+    ids=["nothing", "nonsense", "no parts", "cut off"],
+)
+async def test_answer_that_cannot_be_read_is_a_refusal(
+    says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after an update under a running Router."""
+    (tmp_path / "says.py").write_text(f"print('{says}', end='')\n")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{':'.join(sys.path)}")
+
+    with pytest.raises(Refused) as caught:
+        await ChildCompiler("says").compile(Update(Document(TEXT), Origin("file")), lambda _: None)
+
+    (reason,) = caught.value.reasons
+    assert reason.code is Code.BUILD_FAILED
+    assert "Then restart it" in reason.message
+
+
+async def test_process_that_cannot_be_started_is_a_refusal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As without descriptors, or without the interpreter that an update took away."""
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+
+    ((stage, code, _, _),) = await refused(TEXT)
+
+    assert (stage, code) == (Stage.COMPILE, Code.BUILD_FAILED)
+
+
+async def test_modules_of_the_working_directory_are_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may write there may not write the Router's code."""
+    (tmp_path / "msgspec.py").write_text("raise SystemExit(3)\n")
+    monkeypatch.chdir(tmp_path)
+
+    result = await compiled(TEXT.replace(b"${KEY}", b"k"))
+
+    assert len(result.snapshot.clusters) == 1
+
+
 async def test_child_of_nobody_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At once, when the one who waits is cancelled."""
     (tmp_path / "hangs.py").write_text("import time; time.sleep(60)\n")

@@ -1,5 +1,6 @@
 """Recorded configurations on disk."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -64,6 +65,37 @@ def test_only_the_owner_may_read(history: History) -> None:
 
     assert history.folder.stat().st_mode & 0o777 == 0o700
     assert {each.stat().st_mode & 0o777 for each in history.folder.iterdir()} == {0o600}
+
+
+def test_lock_that_nobody_gives_back_is_a_failure(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a while; whoever asked goes on without a history."""
+    add(history, 0)
+    monkeypatch.setattr("vsr.config.history._LOCK_PAUSE_S", 0.0)
+    with (history.folder / ".lock").open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(HistoryFailed, match="another process holds it"):
+            history.records()
+
+    assert len(history.records()) == 1
+
+
+def test_document_that_is_served_again_takes_the_place_of_its_record(history: History) -> None:
+    """Reading it anew for its secrets does not push the others out."""
+    other = add(history, 0, version=1)
+    ids = [
+        history.add(
+            Document(b"a: 2"),
+            content_hash="same",
+            origin=FILE,
+            local=AT + timedelta(seconds=at),
+            version=at + 1,
+        ).id
+        for at in range(1, 6)
+    ]
+
+    assert [record.id for record in history.records()] == [ids[-1], other.id]
 
 
 def test_oldest_records_go_beyond_the_limit(history: History) -> None:

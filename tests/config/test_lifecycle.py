@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 import attrs
+import msgspec
 import pytest
 import trio
 import trio.testing
@@ -304,6 +305,55 @@ async def test_change_that_serves_is_recorded_though_the_process_ends(
 
     assert attempt.status is AttemptStatus.ACTIVE
     assert world.recorded == [(1, b"a")]
+
+
+async def test_refusal_beside_a_change_leaves_it_alone(
+    lifecycle: Lifecycle, world: World, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Each ends as itself."""
+    api = Origin("api", "admin")
+    ended: dict[int, Attempt] = {}
+    lifecycle.observers.append(lambda each: ended.update({each.attempt: each}))
+    ticket = lifecycle.submit(msgspec.structs.replace(update("a"), origin=api))
+    await trio.sleep(0.5)
+
+    refused = lifecycle.reject("", FILE, STOP)
+    served = await ticket.wait()
+
+    assert (refused.status, refused.origin) == ("failed", FILE)
+    assert (served.status, served.origin, served.reasons) == ("active", api, ())
+    assert served.attempt != refused.attempt
+    assert {ended[each.attempt] == each for each in (served, refused)} == {True}
+    assert lifecycle.status.active is not None
+    assert lifecycle.status.active.origin == api
+
+
+@pytest.mark.parametrize(
+    ("where", "code"),
+    [
+        ("compile", Code.INVALID_RESOURCE),
+        ("prepare", Code.BUILD_FAILED),
+        ("commit", Code.ACTIVATION_FAILED),
+    ],
+)
+async def test_fault_of_the_router_itself_is_a_refusal(
+    where: str,
+    code: Code,
+    lifecycle: Lifecycle,
+    world: World,
+    autojump_clock: trio.testing.MockClock,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """What serves serves on, the log has the traceback, and the next change is taken."""
+    world.faults[where] = RuntimeError("a bug")
+
+    refused = await lifecycle.submit(update("a")).wait()
+
+    assert (refused.status, refused.reasons[0].code) == ("failed", code)
+    assert "a bug" not in refused.text
+    assert "RuntimeError: a bug" in caplog.text
+    assert (world.serving, world.alive) == (1, {1})
+    assert (await lifecycle.submit(update("b")).wait()).version == 2
 
 
 def test_file_that_cannot_be_read_is_a_refusal(world: World) -> None:

@@ -161,6 +161,60 @@ async def test_graph_inside_answers_for_itself() -> None:
         await run_steps(make_run(), DRAFT, step, answer, others=[empty])
 
 
+@pytest.mark.parametrize("delays", [(1, 2), (2, 1)])
+async def test_graphs_side_by_side_have_a_best_reply_each(
+    delays: tuple[float, float], autojump_clock: trio.testing.MockClock
+) -> None:
+    """Whichever ends first."""
+    del autojump_clock
+    limits = GraphLimits(max_hops=1, on_exhausted=BEST.on_exhausted)
+    inner = source_of([DRAFT, final("b"), LAST], {}, limits, "in")
+    group = {
+        "id": "group",
+        "type": "parallel",
+        "times": 2,
+        "do": [{"id": "x", "type": "subgraph", "graph": "in"}],
+    }
+    shown = {"id": "shown", "type": "transform", "transformer": "shown", "value": "$group"}
+    run = make_run(lambda _, number: Said(f"a {number}", after_s=delays[number - 1]))
+
+    told_by_both = await told(
+        run, group, shown, {"type": "respond", "from": "$shown"}, others=[inner]
+    )
+
+    assert "a 1" in told_by_both
+    assert "a 2" in told_by_both
+    assert "budget" not in told_by_both
+
+
+async def test_reply_without_a_text_is_no_answer_but_one_with_tool_calls_is() -> None:
+    """A model that thought until its tokens were spent has said nothing to the client."""
+    thought = b'{"model":"m","choices":[{"message":{"content":"","reasoning_content":"Hm."}}]}'
+    run = make_run({"a": Said(body=thought)}, budget=hops(1))
+    with pytest.raises(BudgetExhausted):
+        await run_steps(run, DRAFT, final(), LAST, limits=BEST)
+
+    run = make_run({"a": Said("", tool="look")}, budget=hops(1))
+    answer = await run_steps(run, DRAFT, final(), LAST, limits=BEST)
+    assert isinstance(answer, Answer)
+    assert b'"look"' in answer.body
+
+
+async def test_deadline_in_the_words_of_a_step_is_a_deadline(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """More budget would not have helped."""
+    del autojump_clock
+    refused = final("b", on_error="skip")
+    late = {"type": "call", "model": "slow", "timeout": "1s", "error": "too slow: {{ cause }}"}
+    inner = source_of([late, {"type": "respond", "from": "x"}], {}, None, "in")
+    run = make_run({"a": Said("A"), "slow": Said(after_s=9)}, budget=hops(2))
+    steps = (DRAFT, {"type": "subgraph", "graph": "in"}, refused, LAST | {"from": "$draft"})
+
+    with pytest.raises(GraphFailed, match="too slow"):
+        await run_steps(run, *steps, limits=BEST, others=[inner])
+
+
 async def test_graph_around_answers_with_a_reply_of_the_graph_inside() -> None:
     """Whose own limits say nothing of it."""
     inner = source_of([DRAFT, final("b"), LAST], {}, None, "in")

@@ -55,6 +55,13 @@ class LocalInstallation:
             what = "tracing is set up when the Router starts, so restart it to apply this"
             path = "global.services.observability.tracing"
             reasons.append(Reason(Stage.VALIDATE, Code.RESTART_REQUIRED, what, path))
+        bound = {each.port: each for each in self.router.server.resources}
+        for listener in snapshot.listeners:
+            before = bound.get(listener.port)
+            if before is not None and before.address != listener.address:
+                what = "a port that is served can get another address with a restart only"
+                path = f"listeners[{listener.name}].address"
+                reasons.append(Reason(Stage.VALIDATE, Code.RESTART_REQUIRED, what, path))
         return tuple(reasons)
 
     async def prepare(self, snapshot: Snapshot, version: int) -> "PreparedRouter":

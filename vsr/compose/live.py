@@ -78,12 +78,7 @@ class LiveConfiguration:
             time.time,
             observers=[_tell],
         )
-        source = FileSource(
-            opened.path,
-            lifecycle.submit,
-            lifecycle.reject,
-            included=frozenset(opened.document.included),
-        )
+        source = FileSource(opened.path, lifecycle.submit, lifecycle.reject)
         return cls(lifecycle, source, recorder, opened)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -96,7 +91,7 @@ class LiveConfiguration:
             await self.recorder.record(opened.document, active)
         async with trio.open_nursery() as tasks:
             await tasks.start(self.lifecycle.run)
-            await tasks.start(partial(self.source.run, opened.document.text))
+            await tasks.start(partial(self.source.run, opened.document))
             await tasks.start(self._reread_on_signal)
             task_status.started()
 

@@ -58,6 +58,8 @@ def run_router(
     Raises:
         ConfigRejected: the document is refused, or its listeners cannot be bound.
     """
+    # It reads the document anew once that is served; before and behind that it ends nothing.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     opened = open_document(config_path, history_limit=history_limit)
 
     async def serve(network: EpollNetwork, access_log: AccessLog, signals: Signals) -> None:

@@ -7,6 +7,7 @@ standard output, both made by this module on both sides, so neither is data of s
 import os
 import pickle
 import sys
+import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -23,6 +24,9 @@ from vsr.config.source import check_bytes
 from vsr.errors import ConfigRejected, Problem
 from vsr.resources.snapshot import Snapshot
 
+_MAGIC = b"\0vsr compiled\0"
+"""In front of the answer: a package may print when it is imported."""
+_END = b"\0end"
 _LENGTH = 4
 _BATCH = 32
 """Resources that are read between two looks at the loop; about a millisecond's worth."""
@@ -40,7 +44,8 @@ class _Question(msgspec.Struct, frozen=True):
 
 class _Head(msgspec.Struct, frozen=True):
     reasons: tuple[Reason, ...] = ()
-    included: dict[str, bytes] = {}
+    included: dict[str, bytes | None] = {}
+    """None: it could not be read."""
     warnings: tuple[Problem, ...] = ()
 
 
@@ -64,17 +69,49 @@ class ChildCompiler(msgspec.Struct, frozen=True):
             None if update.file is None else str(update.file),
             self.gateway,
         )
-        with trio.move_on_after(_TIMEOUT_S):
-            done = await trio.run_process(
-                [sys.executable, "-m", self.module],
-                stdin=msgspec.json.encode(question),
-                capture_stdout=True,
-                check=False,
-            )
-            if done.returncode == 0:
-                return await _compiled(update, _parts(done.stdout))
+        try:
+            with trio.fail_after(_TIMEOUT_S):
+                done = await trio.run_process(
+                    # Not the working directory's modules: whoever may write there is no author.
+                    [sys.executable, "-P", "-m", self.module],
+                    stdin=msgspec.json.encode(question),
+                    capture_stdout=True,
+                    check=False,
+                    env=_environment(),
+                )
+        except trio.TooSlowError:
+            raise _broken(f"compiling it took more than {_TIMEOUT_S:g} s") from None
+        except OSError as error:
+            what = error.strerror or "it cannot be started"
+            raise _broken(f"no process can compile it: {what}") from error
+        if done.returncode != 0:
             raise _broken(f"the process that compiles it ended with status {done.returncode}")
-        raise _broken(f"compiling it took more than {_TIMEOUT_S:g} s")
+        try:
+            return await _compiled(update, _parts(done.stdout))
+        except _UNREADABLE as error:
+            what = "what was compiled cannot be read; was the Router updated? Then restart it"
+            raise _broken(what) from error
+
+
+_UNREADABLE = (
+    msgspec.MsgspecError,
+    pickle.UnpicklingError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+"""What reading an answer raises that another release wrote, or that is cut off."""
+
+
+def _environment() -> dict[str, str]:
+    """Return that of a child which imports this very package, wherever it was found."""
+    root = str(Path(__file__).parents[2])
+    inherited = os.environ.get("PYTHONPATH")
+    if root in sysconfig.get_paths().values():
+        return dict(os.environ)
+    return {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{inherited}" if inherited else root}
 
 
 def _broken(message: str) -> Refused:
@@ -82,27 +119,40 @@ def _broken(message: str) -> Refused:
 
 
 async def _compiled(update: Update, parts: Iterator[bytes]) -> Compiled:
-    head = msgspec.json.decode(next(parts), type=_Head)
+    head = msgspec.json.decode(next(parts, b""), type=_Head)
     update.on_included(head.included)
     if head.reasons:
         raise Refused(head.reasons[0].stage, head.reasons)
     members: dict[str, object] = {}
     for part in parts:
+        if part == _END:
+            break
         name, is_list, items = pickle.loads(part)  # noqa: S301  # our own child's
         if is_list:
             members[name] = (*members.get(name, ()), *items)  # type: ignore[misc]  # a tuple
         else:
             members[name] = items
         await trio.lowlevel.checkpoint()
-    document = Document(update.document.text, head.included)
+    else:
+        raise ValueError("it is cut off")
+    included = {name: each for name, each in head.included.items() if each is not None}
+    document = Document(update.document.text, included)
     return Compiled(Snapshot(**members), document, head.warnings)  # type: ignore[arg-type]  # of one
 
 
 def _parts(output: bytes) -> Iterator[bytes]:
-    at = 0
+    """Yield the parts of an answer.
+
+    Raises:
+        ValueError: there is none, or it is cut off.
+    """
+    at = output.index(_MAGIC) + len(_MAGIC)
     while at < len(output):
         length = int.from_bytes(output[at : at + _LENGTH], "big")
-        yield output[at + _LENGTH : at + _LENGTH + length]
+        part = output[at + _LENGTH : at + _LENGTH + length]
+        if len(part) < length:
+            raise ValueError("it is cut off")
+        yield part
         at += _LENGTH + length
 
 
@@ -149,14 +199,18 @@ def _staged(error: ConfigRejected) -> tuple[Reason, ...]:
     )
 
 
-def _included(report: Report) -> dict[str, bytes]:
-    return {name: report.files.contents[name] for name in sorted(report.included)}
+def _included(report: Report) -> dict[str, bytes | None]:
+    return {name: report.files.contents.get(name) for name in sorted(report.included)}
 
 
 def run_child(check: Check) -> None:
     """Answer one question from standard input on standard output."""
     os.nice(_NICE)
-    output = sys.stdout.buffer
-    for part in answer(sys.stdin.buffer.read(), os.environ, check):
-        output.write(len(part).to_bytes(_LENGTH, "big"))
-        output.write(part)
+    sys.stdout.flush()
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as output:
+        # What others print from now on goes where the Router's own messages go.
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        output.write(_MAGIC)
+        for part in (*answer(sys.stdin.buffer.read(), os.environ, check), _END):
+            output.write(len(part).to_bytes(_LENGTH, "big"))
+            output.write(part)

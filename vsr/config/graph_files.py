@@ -80,11 +80,10 @@ class _Inclusion:
         return Loaded(loaded.values, lines, sha256, self.count)
 
     def _read(self, file: str, path: Path) -> bytes | None:
+        self.report.included.add(file)
         try:
-            content = self.report.files.read(file, MAX_DOCUMENT_BYTES)
+            return self.report.files.read(file, MAX_DOCUMENT_BYTES)
         except FileRefused as error:
             what = f"{self.report.quote(path)} can't be read"
             self.report.add(path, what, error.why, error.mend, code=Code.ARTIFACT_UNAVAILABLE)
             return None
-        self.report.included.add(file)
-        return content

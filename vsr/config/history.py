@@ -8,6 +8,7 @@ limits: standalone-mode 5.3; the file of included graphs is ours.
 import contextlib
 import fcntl
 import os
+import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -24,6 +25,7 @@ FOLDER = ".vllm-sr/config-backups"
 _PREFIX = "config."
 _DOCUMENT, _SOURCE, _SNAPSHOT = ".yaml", ".source", ".snapshot.json"
 _INCLUDED, _MARK = ".included.json", ".writing"
+_LOCK_TRIES, _LOCK_PAUSE_S = 100, 0.02
 _SUFFIXES = (_SNAPSHOT, _INCLUDED, _SOURCE, _DOCUMENT, _MARK)
 
 
@@ -145,11 +147,26 @@ class History:
             lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             with self._told():
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                self._wait_for(lock)
                 self._take_away_halves()
             yield
         finally:
             os.close(lock)
+
+    def _wait_for(self, lock: int) -> None:
+        """Take the lock, which others hold for milliseconds.
+
+        Raises:
+            HistoryFailed: somebody does not give it back.
+        """
+        for _ in range(_LOCK_TRIES):
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(_LOCK_PAUSE_S)
+            else:
+                return
+        raise HistoryFailed(".lock: another process holds it")
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
@@ -212,6 +229,7 @@ class History:
     def _write(self, record: Record, document: Document | None) -> None:
         mark = self._file(record.id, _MARK)
         _create(mark, b"")
+        self._sync()
         try:
             if document is not None:
                 _create(self._file(record.id, _DOCUMENT), document.text)
@@ -228,8 +246,14 @@ class History:
         self._sync()
 
     def _forget(self, records: list[Record]) -> None:
-        """Remove what is beyond the limit; the newest configuration that was served stays."""
+        """Remove what is beyond the limit; the newest configuration that was served stays.
+
+        One that is served again right after itself, as when it is read anew for its secrets, takes
+        the place of its earlier record.
+        """
         newest = next((each.id for each in records if each.version), None)
+        if len(records) > 1 and records[0].version and records[0].hash == records[1].hash:
+            self._remove(records.pop(1).id)
         for record in records[self.limit :]:
             if record.id != newest:
                 self._remove(record.id)

@@ -6,8 +6,9 @@ or several.
 """
 
 import hashlib
+import logging
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -29,6 +30,7 @@ from vsr.config.origin import Origin
 from vsr.errors import ConfigRejected, Problem, VsrError
 from vsr.resources.snapshot import Snapshot
 
+_log = logging.getLogger("vsr.config")
 _PATIENCE_S = 0.5
 _TIDY_S = 5.0
 """How long a record, or giving up what was built, may take however the process ends."""
@@ -38,7 +40,7 @@ def _always() -> bool:
     return True
 
 
-def _unheard(files: Collection[str]) -> None:
+def _unheard(files: Mapping[str, bytes | None]) -> None:
     del files
 
 
@@ -52,8 +54,9 @@ class Update(msgspec.Struct, frozen=True):
     """That it stands in; None: it is no file, and may name none."""
     is_newest: Callable[[], bool] = _always
     """Whether its source has nothing newer by now."""
-    on_included: Callable[[Collection[str]], None] = _unheard
-    """Told which files the document includes, by the path that it writes, refused or not."""
+    on_included: Callable[[Mapping[str, bytes | None]], None] = _unheard
+    """Told what the files held that the document includes, by the path that it writes, when it was
+    compiled or refused; None: one could not be read."""
     is_recorded: bool = True
     """Whether its document goes into the history, or stays where it is, as in Kubernetes."""
 
@@ -175,6 +178,8 @@ class Lifecycle:
     is_shutting_down: bool = attrs.field(default=False, init=False)
     """Whether no change is begun any more."""
     _attempts: int = attrs.field(default=0, init=False)
+    _running: Attempt | None = attrs.field(default=None, init=False)
+    """The last change that had a turn, as far as it has come."""
     _superseding_since: float | None = attrs.field(default=None, init=False)
     """When a document was passed over with none served since."""
     _waiting: deque[Ticket] = attrs.field(factory=deque, init=False)
@@ -219,11 +224,10 @@ class Lifecycle:
 
     def _refuse_the_rest(self) -> None:
         current, self._current = self._current, None
-        latest = self.status.latest
-        if current is not None and latest is not None:
-            if latest.status is AttemptStatus.PREPARING:
-                latest = self._failed(latest, Code.CANCELED, "the Router ends")
-            current.end(latest)
+        if current is not None:
+            if self._now.status is AttemptStatus.PREPARING:
+                self._failed(self._now, Code.CANCELED, "the Router ends")
+            current.end(self._now)
         while self._waiting:
             update = self._waiting.popleft()
             attempt = self._begin(update.update.hash, update.update.origin)
@@ -231,7 +235,19 @@ class Lifecycle:
             update.end(self._failed(attempt, Code.SHUTTING_DOWN, message))
 
     async def _apply(self, update: Update) -> Attempt:
-        attempt = self._begin(update.hash, update.origin)
+        """Return how a change ended, whatever went wrong with it."""
+        attempt = self._running = self._begin(update.hash, update.origin)
+        try:
+            return await self._carry_out(update, attempt)
+        except Exception:  # noqa: BLE001  # the Router serves on with what it has
+            _log.exception("a change of the configuration failed")
+            if self._now.status is not AttemptStatus.PREPARING:
+                return self._now  # it serves, and only its record failed
+            codes = {Stage.WARM: Code.BUILD_FAILED, Stage.ACTIVATE: Code.ACTIVATION_FAILED}
+            code = codes.get(self._now.stage, Code.INVALID_RESOURCE)
+            return self._failed(self._now, code, "the Router failed at it; its log tells more")
+
+    async def _carry_out(self, update: Update, attempt: Attempt) -> Attempt:
         if not update.is_newest():
             return self._end(attempt, AttemptStatus.SUPERSEDED)
         try:
@@ -239,9 +255,9 @@ class Lifecycle:
         except Refused as refused:
             return self._refused(self._enter(refused.stage), refused.reasons)
         snapshot = compiled.snapshot
-        self._show(msgspec.structs.replace(self._latest, document_hash=snapshot.hash))
+        self._progress(msgspec.structs.replace(self._now, document_hash=snapshot.hash))
         if self._is_superseded(update):
-            return self._end(self._latest, AttemptStatus.SUPERSEDED)
+            return self._end(self._now, AttemptStatus.SUPERSEDED)
         return await self._install(update, compiled)
 
     async def _install(self, update: Update, compiled: Compiled) -> Attempt:
@@ -267,7 +283,7 @@ class Lifecycle:
         is_committed = False
         try:
             if self._is_superseded(update):
-                return self._end(self._latest, AttemptStatus.SUPERSEDED)
+                return self._end(self._now, AttemptStatus.SUPERSEDED)
             attempt = self._enter(Stage.ACTIVATE)
             try:
                 await prepared.commit()
@@ -289,22 +305,27 @@ class Lifecycle:
         """
         if update.is_newest():
             return False
-        now = self.unix()
+        now = trio.current_time()
         if self._superseding_since is None:
             self._superseding_since = now
         return now - self._superseding_since < _PATIENCE_S
 
     @property
-    def _latest(self) -> Attempt:
-        assert self.status.latest is not None  # noqa: S101  # one has begun
-        return self.status.latest
+    def _now(self) -> Attempt:
+        """Return the attempt in progress, as far as it has come; another may be refused beside."""
+        assert self._running is not None  # noqa: S101  # it has begun
+        return self._running
+
+    def _progress(self, attempt: Attempt) -> Attempt:
+        self._running = attempt
+        return self._show(attempt)
 
     def _begin(self, document_hash: str, origin: Origin) -> Attempt:
         self._attempts += 1
         return self._show(Attempt(self._attempts, document_hash, origin, self.unix()))
 
     def _enter(self, stage: Stage) -> Attempt:
-        return self._show(msgspec.structs.replace(self._latest, stage=stage))
+        return self._progress(msgspec.structs.replace(self._now, stage=stage))
 
     def _activated(self, attempt: Attempt, version: int, reused: tuple[str, ...]) -> Attempt:
         now = self.unix()
@@ -327,6 +348,8 @@ class Lifecycle:
 
     def _end(self, attempt: Attempt, status: AttemptStatus) -> Attempt:
         ended = msgspec.structs.replace(attempt, status=status, finished_at=self.unix())
+        if self._running is not None and self._running.attempt == ended.attempt:
+            self._running = ended
         return self._show(ended)
 
     def _show(self, attempt: Attempt) -> Attempt:

@@ -23,7 +23,7 @@ class DiskRecorder:
 
     async def record(self, document: Document | None, active: ActiveConfiguration) -> None:
         """Record what serves now."""
-        await trio.to_thread.run_sync(self.record_now, document, active)
+        await trio.to_thread.run_sync(self.record_now, document, active, abandon_on_cancel=True)
 
     def record_now(self, document: Document | None, active: ActiveConfiguration) -> None:
         """Do so at once; blocks on the disk."""

@@ -15,7 +15,6 @@ import trio
 from vsr.codec.chat_body import ChatBody, read_body
 from vsr.engine.extensions import StateKeeper
 from vsr.errors import DeadlineExceeded, InvalidRequest, RoutingFailed, VsrError
-from vsr.graph.account import Account
 from vsr.graph.block import Answer, Suspension
 from vsr.graph.compiled import CompiledGraph
 from vsr.graph.executor import execute
@@ -140,17 +139,11 @@ def _restore(run: GraphRun, kept: SuspendedRun, request: ChatBody, keeper: State
     rounds = (*call.tool_rounds, call.pending)
     resumed = ResumedCall(call.path, kept.state_id, call.seq, messages, rounds)
     run.waiting = Waiting(decode_record(kept.finished), keeper.draw, resumed)
-    run.counts = _going_on(kept.account)
+    run.counts = kept.account.copy()
+    if kept.account.best is not None:  # its calls are numbered from 1 again
+        run.best = msgspec.structs.replace(kept.account.best, ordinal=0)
     first = _first_request(kept, request)
     run.inputs = Inputs(first, kept.seed, is_resumed=True, signals=kept.signals)
-
-
-def _going_on(account: Account) -> Account:
-    """Return what was counted, for a run whose calls are numbered from 1 again."""
-    best = account.best
-    if best is not None:
-        best = msgspec.structs.replace(best, ordinal=0)
-    return msgspec.structs.replace(account.copy(), best=best)
 
 
 def _first_request(kept: SuspendedRun, request: ChatBody) -> ChatBody:
@@ -179,7 +172,7 @@ def _suspended(
         seed=run.inputs.seed,
         request=msgspec.Raw(run.inputs.request.encode()),
         finished=run.waiting.record.encode(),
-        account=value.account,
+        account=msgspec.structs.replace(value.account, best=run.best),
         call=SuspendedCall(
             path=value.path,
             messages=value.messages,

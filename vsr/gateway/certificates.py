@@ -1,4 +1,4 @@
-"""The certificates that listeners serve, loaded when the process starts."""
+"""The certificates that listeners serve, loaded before their configuration does."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from vsr.resources.listener import Listener
 
 
 def load_certificates(listeners: Sequence[Listener], folder: Path) -> dict[str, ServerCertificate]:
-    """Load the certificates of all listeners that have one; reading files at the start may block.
+    """Load the certificates of all listeners that have one; blocks on the disk.
 
     Args:
         listeners: of the configuration.

@@ -68,8 +68,11 @@ class ListenerHandler:
         )
 
     def _look_up(self, generation: Generation | None) -> None:
-        """Find this listener in another configuration, and which headers of its clients stay."""
-        self._generation, self._listener = generation, None
+        """Find this listener in another configuration, and which headers of its clients stay.
+
+        One that is no longer there serves those that have come to it as it did before.
+        """
+        self._generation = generation
         if generation is not None:
             with suppress(NotServing):
                 listener = self._listener = generation.listener(self.listener_name)

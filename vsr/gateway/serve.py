@@ -55,6 +55,7 @@ class ListenerServer:
     connections: set[_Served] = attrs.field(factory=set)
     is_draining: bool = False
     _slot_freed: trio.Event = attrs.field(factory=trio.Event)
+    _accepting: trio.CancelScope = attrs.field(factory=trio.CancelScope)
 
     idle_s: float = attrs.field(init=False)
     """How long a connection may be silent between requests."""
@@ -65,41 +66,45 @@ class ListenerServer:
         self.idle_s = self.resource.connection_idle_s
         self.scheme = b"http" if self.certificate is None else b"https"
 
-    def become(
-        self, resource: Listener, handler: Handler, certificate: ServerCertificate | None
-    ) -> None:
-        """Serve new connections as another configuration says, on the same socket.
+    def may_become(self, resource: Listener, certificate: ServerCertificate | None) -> bool:
+        """Return whether open connections may go on as those of a listener on the same socket.
 
-        Open connections go on; where they spoke as a listener of another name, or with or without
-        TLS, they end with the request that is under way.
+        Not where they were made to one of another name, whose rules are others, nor where TLS
+        comes or goes.
         """
-        is_another = resource.name != self.resource.name
-        if is_another or (certificate is None) is not (self.certificate is None):
-            self.handler = handler
-            for connection in list(self.connections):
-                connection.drain()
+        speaks_alike = (certificate is None) is (self.certificate is None)
+        return resource.name == self.resource.name and speaks_alike
+
+    def become(self, resource: Listener, certificate: ServerCertificate | None) -> None:
+        """Go on as another configuration says; see `may_become`."""
         self.resource, self.certificate = resource, certificate
         self.__attrs_post_init__()
         self._slot_freed.set()  # the limit may be another one
 
     async def accept_forever(self, tasks: trio.Nursery) -> None:
         """Accept until closed; beyond the connection limit clients wait in the accept queue."""
-        while True:
-            while len(self.connections) >= self.resource.max_connections:
-                self._slot_freed = trio.Event()
-                await self._slot_freed.wait()
-            try:
-                connection = await self.bound.accept()
-            except ConnectionBroken:
-                return
-            opening = Opening(connection, self, self.handler, self.certificate)
-            self.connections.add(opening)
-            tasks.start_soon(self._serve, opening)
+        with self._accepting:
+            while True:
+                while len(self.connections) >= self.resource.max_connections:
+                    self._slot_freed = trio.Event()
+                    await self._slot_freed.wait()
+                try:
+                    connection = await self.bound.accept()
+                except ConnectionBroken:
+                    return
+                opening = Opening(connection, self, self.handler, self.certificate)
+                self.connections.add(opening)
+                tasks.start_soon(self._serve, opening)
 
     def drain(self) -> None:
         """Refuse new connections and let every open one end with its current request."""
-        self.is_draining = True
         self.bound.close()
+        self.hand_over()
+
+    def hand_over(self) -> None:
+        """Leave new connections to whoever has the socket next; open ones end as in a drain."""
+        self.is_draining = True
+        self._accepting.cancel(reason="handed over")
         for connection in list(self.connections):
             connection.drain()
 
@@ -184,6 +189,11 @@ class Server:
         }
 
     @property
+    def resources(self) -> list[Listener]:
+        """Return what every listener is that takes connections."""
+        return [server.resource for server in self._listeners if not server.is_draining]
+
+    @property
     def open_connections(self) -> int:
         """Return how many client connections are open."""
         return sum(len(server.connections) for server in self._listeners)
@@ -237,8 +247,12 @@ class Server:
         """
         assert self._tasks is not None  # noqa: S101  # see above
         for server, resource in change.kept:
-            handler = self._front.handler_for(resource)
-            server.become(resource, handler, change.certificates.get(resource.name))
+            certificate = change.certificates.get(resource.name)
+            if server.may_become(resource, certificate):
+                server.become(resource, certificate)
+                continue
+            server.hand_over()
+            change.new.append(self._new_server(resource, server.bound, change.certificates))
         for server in change.gone:
             server.drain()
         for server in change.new:

@@ -22,8 +22,6 @@ class BestReply(msgspec.Struct, frozen=True):
     reply: Reply
     ordinal: int
     """Of its call in the ledger; 0: of a run before this one."""
-    path: str
-    """Of the step that made the call."""
 
 
 class Account(msgspec.Struct):
@@ -35,15 +33,11 @@ class Account(msgspec.Struct):
     unknown: int = 0
     """Successful calls whose backend did not say what they used."""
     best: BestReply | None = None
+    """Of the whole run, where it waits for the client's tools."""
 
     def copy(self) -> "Account":
         """Return what is counted so far."""
         return msgspec.structs.replace(self, models_used=list(self.models_used))
-
-    def keep_best(self, reply: BestReply) -> None:
-        """Keep a usable reply if its call began behind that of the one that is kept."""
-        if self.best is None or reply.ordinal > self.best.ordinal:
-            self.best = reply
 
     def begin(self, model: str, counted: Sequence[Counted]) -> None:
         """Count a call that begins."""

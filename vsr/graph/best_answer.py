@@ -10,15 +10,17 @@ from vsr.graph.nodes.respond import RespondNode
 from vsr.graph.suspend.waiting import ResumeFailed
 from vsr.resources.graph import OnExhausted
 
-_NOT_FOR_THE_BUDGET = DeadlineExceeded, InvalidRequest, ResumeFailed
-"""Failures that more budget would not have mended; after the last the client may try again."""
+_NOT_FOR_THE_BUDGET = InvalidRequest, ResumeFailed
+"""Failures that more budget would not have mended, as a deadline's; after the last the client may
+try again."""
 
 
 async def run_or_best(graph: CompiledGraph, ctx: NodeContext) -> object:
     """Run the steps of `graph`; where its budget makes them fail, answer as its limits say.
 
-    The best reply is the usable one to the client's own question whose call began last. The
-    failure stands where the budget refused nothing, or where no call has brought one.
+    The best reply is the one to the client's own question, with a text or calls of the client's
+    tools, whose call began last. The failure stands where the budget refused nothing, or where no
+    call has brought one.
 
     Args:
         graph: the one to run.
@@ -41,11 +43,10 @@ async def run_or_best(graph: CompiledGraph, ctx: NodeContext) -> object:
 
 async def _best_answer(ctx: NodeContext, error: VsrError) -> Answer | None:
     run = ctx.run
-    best = run.account.best
-    if not run.was_refused or isinstance(error, _NOT_FOR_THE_BUDGET):
+    best = run.best
+    if best is None or not run.was_refused or isinstance(error, _NOT_FOR_THE_BUDGET):
         return None
-    # Outside of a graph that runs inside another one are replies to what that other one asked.
-    if best is None or not best.path.startswith(f"{ctx.path}/" if ctx.path else ""):
-        return None
+    if error.code == DeadlineExceeded.code:
+        return None  # in whatever words of a step
     answer = await RespondNode(best.reply).run(ctx)
     return msgspec.structs.replace(answer, is_exhausted=True)

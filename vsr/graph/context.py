@@ -13,7 +13,6 @@ from vsr.errors import CallFailed, DeadlineExceeded, VsrError
 from vsr.graph.account import BestReply, Counted
 from vsr.graph.ending import Ending
 from vsr.graph.ledger import LedgerEntry
-from vsr.graph.reading import is_usable
 from vsr.graph.run import GraphRun, TailCall
 from vsr.graph.scope import Scope
 from vsr.graph.value import Inputs
@@ -177,8 +176,8 @@ class NodeContext(msgspec.Struct, gc=False):
             raise
         begun.succeeded(reply, answer.attempts)
         run.account.add(model, reply.usage, options.counted)
-        if run.keeps_best and options.is_answer and is_usable(reply):
-            run.account.keep_best(BestReply(reply, entry.ordinal, self.path))
+        if run.keeps_best and options.is_answer and (reply.content.strip() or reply.has_tool_calls):
+            run.keep_best(BestReply(reply, entry.ordinal))
         return reply
 
 

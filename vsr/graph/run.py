@@ -19,7 +19,7 @@ from vsr.routing.trace import Trace
 
 if TYPE_CHECKING:
     from vsr.codec.chat_body import ChatBody
-    from vsr.graph.account import Account
+    from vsr.graph.account import Account, BestReply
     from vsr.graph.suspend.waiting import Waiting
     from vsr.graph.value import Inputs
 
@@ -92,6 +92,8 @@ class GraphRun(msgspec.Struct, gc=False):
     """Whether the budget has refused it a call."""
     keeps_best: bool = False
     """Whether it keeps the best reply, see `best_answer`."""
+    best: "BestReply | None" = None
+    """Of its calls, and of those of the graphs inside."""
     outer: "GraphRun | None" = None
     """Of the graph around, where there is one."""
     unix: Callable[[], float] = float
@@ -119,9 +121,21 @@ class GraphRun(msgspec.Struct, gc=False):
             budget=budget,
             on_refusal=None,
             was_refused=False,
+            best=None,
             outer=self,
             counts=self.account,
         )
+
+    def keep_best(self, reply: "BestReply") -> None:
+        """Keep a reply if its call began behind that of the one that is kept.
+
+        Each graph around keeps its own: what is the best of one may be none of another's.
+        """
+        run: GraphRun | None = self
+        while run is not None:
+            if run.best is None or reply.ordinal > run.best.ordinal:
+                run.best = reply
+            run = run.outer
 
     def open_call(self, model: str) -> LedgerEntry:
         """Reserve for a call to `model` with the client's request, and enter it in the ledger.

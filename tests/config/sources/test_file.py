@@ -9,8 +9,10 @@ import pytest
 import trio
 
 from vsr.config.attempt import Attempt, Code, Reason
+from vsr.config.history import Document
 from vsr.config.lifecycle import Ticket, Update
 from vsr.config.origin import Origin
+from vsr.config.sources import file as module
 from vsr.config.sources.file import FileSource, Stamp, Watched, look
 
 OLD, NEW, NEWER = (Stamp(1, 1, at, at, 10) for at in (1, 2, 3))
@@ -47,16 +49,6 @@ def test_file_that_took_the_place_of_another_is_read_at_once() -> None:
 
     assert watched.is_due({FILE: Stamp(1, 2, 2, 2, 10), OTHER: OLD})
     assert [watched.is_due(gone) for _ in range(2)] == [False, True]
-
-
-def test_another_file_to_follow_is_no_change() -> None:
-    """What it was is not known; what becomes of it is."""
-    watched = Watched({FILE: OLD})
-
-    watched.follow([FILE, OTHER], {FILE: OLD, OTHER: OLD})
-
-    assert not any(watched.is_due({FILE: OLD, OTHER: OLD}) for _ in range(3))
-    assert [watched.is_due({FILE: OLD, OTHER: NEW}) for _ in range(2)] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -112,11 +104,11 @@ async def watch(nursery: trio.Nursery, tmp_path: Path) -> AsyncIterator[Watch]:
 
     def reject(document_hash: str, origin: Origin, reasons: tuple[Reason, ...]) -> Attempt:
         refusals.append(reasons)
-        return Attempt(1, document_hash, origin, 0.0)
+        return _unheard(document_hash, origin, reasons)
 
     file = _written(tmp_path / "config.yaml", b"a: 1\n")
     source = FileSource(file, submit, reject, every_s=0.001)
-    await nursery.start(source.run, b"a: 1\n")
+    await nursery.start(source.run, Document(b"a: 1\n"))
     yield Watch(file, source, receive, refusals)
     nursery.cancel_scope.cancel()
 
@@ -166,10 +158,70 @@ async def test_included_file_is_followed(watch: Watch, tmp_path: Path) -> None:
     """From when the document that includes it was compiled on."""
     graph = _written(tmp_path / "graph.yaml", b"steps: []\n")
     watch.file.write_bytes(b"a: 2\n")
-    (await watch.next()).on_included(["graph.yaml"])
+    (await watch.next()).on_included({"graph.yaml": b"steps: []\n"})
     await watch.nothing()
 
     graph.write_bytes(b"steps: [1]\n")
+
+    assert (await watch.next()).document.text == b"a: 2\n"
+
+
+async def test_update_stays_the_newest_however_the_file_is_touched(watch: Watch) -> None:
+    """Only other bytes take its place, so no change is lost for a chmod."""
+    watch.file.write_bytes(b"a: 2\n")
+    update = await watch.next()
+
+    watch.file.chmod(0o640)
+    _written(watch.file.with_suffix(".new"), b"a: 2\n").replace(watch.file)
+    await watch.nothing()
+
+    assert update.is_newest()
+
+
+async def test_change_before_the_first_look_is_seen(nursery: trio.Nursery, tmp_path: Path) -> None:
+    """What serves was read long before: everything was built and bound since."""
+    send, receive = trio.open_memory_channel[Update](10)
+
+    def submit(update: Update) -> Ticket:
+        send.send_nowait(update)
+        return Ticket(update)
+
+    file = _written(tmp_path / "config.yaml", b"a: 2\n")
+    (tmp_path / "graph.yaml").write_bytes(b"new")
+    source = FileSource(file, submit, _unheard, every_s=0.001)
+
+    await nursery.start(source.run, Document(b"a: 1\n", {"graph.yaml": b"old"}))
+
+    with trio.fail_after(10):
+        assert (await receive.receive()).document.text == b"a: 2\n"
+    nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("compiled_with", [b"old", None], ids=["changed since", "was not there"])
+async def test_included_file_is_compared_with_what_was_compiled(
+    compiled_with: bytes | None, watch: Watch, tmp_path: Path
+) -> None:
+    """It may have changed, or come, between that and the next look."""
+    watch.file.write_bytes(b"a: 2\n")
+    update = await watch.next()
+    (tmp_path / "graph.yaml").write_bytes(b"new")
+
+    update.on_included({"graph.yaml": compiled_with})
+
+    assert (await watch.next()).document.text == b"a: 2\n"
+    await watch.nothing()
+
+
+async def test_file_that_cannot_be_read_for_a_while_is_tried_again(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without another change of it; why is told once."""
+    full = OSError(24, "Too many open files")
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_read", lambda _: full)
+        watch.file.write_bytes(b"a: 2\n")
+        await watch.nothing()
+        assert len(watch.refusals) == 1
 
     assert (await watch.next()).document.text == b"a: 2\n"
 
@@ -196,6 +248,10 @@ async def test_author_who_said_so_before_is_the_origin(watch: Watch) -> None:
     watch.file.write_bytes(b"a: 33\n")
 
     assert (await watch.next()).origin == Origin("file")
+
+
+def _unheard(document_hash: str, origin: Origin, reasons: tuple[Reason, ...]) -> Attempt:
+    return Attempt(1, document_hash, origin, 0.0, reasons=reasons)
 
 
 def _written(file: Path, content: bytes) -> Path:

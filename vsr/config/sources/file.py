@@ -6,8 +6,9 @@ Kubernetes mounts swap), on any file system; see ADR 23.
 """
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import attrs
 import msgspec
@@ -38,6 +39,7 @@ class Stamp(msgspec.Struct, frozen=True):
 
 
 Stamps = Mapping[Path, Stamp]
+_T = TypeVar("_T")
 
 
 def look(files: Collection[Path]) -> Stamps:
@@ -64,8 +66,8 @@ class Watched:
     patience with one that never settles.
     """
 
-    read: Stamps
-    """As they were when they were read last."""
+    read: Stamps = attrs.field(factory=dict)
+    """As they were when they were read last; empty: they are to be read."""
     _before: Stamps = attrs.field(factory=dict, init=False)
     _waited: int = attrs.field(default=0, init=False)
 
@@ -89,15 +91,18 @@ class Watched:
             for file in changed
         )
 
-    def follow(self, files: Collection[Path], seen: Stamps) -> None:
-        """Look at other files from now on, too; those that are new count as read."""
-        self.read = {file: self.read.get(file, seen.get(file, Stamp())) for file in files}
-        self._before = {}
+
+Contents = Mapping[Path, bytes | None]
+"""Of files; None: it cannot be read."""
 
 
 @attrs.define(eq=False)
 class FileSource:
-    """Submits a file's document whenever it changes."""
+    """Submits a file's document whenever what it says is another one, with what it includes.
+
+    Stamps only say when to read; what was read is compared with what was submitted, so a change
+    counts however its stamps move, and a touched file does not.
+    """
 
     path: Path
     submit: Submit
@@ -105,16 +110,20 @@ class FileSource:
     origin_of: Callable[[bytes], Origin | None] = lambda _: None
     """Who wrote these bytes, if somebody said so before; else it is the file that changed."""
     every_s: float = LOOK_EVERY_S
-    included: frozenset[str] = frozenset()
-    """Files that the document includes, by the path that it writes."""
-    _stamps: Stamps = attrs.field(factory=dict, init=False)
-    """As last seen."""
+    _taken: dict[Path, bytes | None] = attrs.field(factory=dict, init=False)
+    """Of all files, as they were submitted last, or compiled since."""
+    _newest: object = attrs.field(default=None, init=False)
+    """Stands for the last update that was submitted."""
     _wanted: trio.Event = attrs.field(factory=trio.Event, init=False)
     _is_forced: bool = attrs.field(default=False, init=False)
+    _fault: str = attrs.field(default="", init=False)
+    """Why the document could not be read at the last look."""
 
-    def follow(self, included: Collection[str]) -> None:
-        """Look at the files that a document includes, too."""
-        self.included = frozenset(included)
+    def follow(self, included: Mapping[str, bytes | None]) -> None:
+        """Look at the files that a document includes, too; these are what it was compiled with."""
+        text = self._taken.get(self.path)
+        files = {self.path.parent / name: content for name, content in included.items()}
+        self._taken = {self.path: text, **files}
 
     def reread(self) -> None:
         """Read the file at once, whether it has changed or not."""
@@ -122,59 +131,68 @@ class FileSource:
         self._wanted.set()
 
     async def run(
-        self, read: bytes, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+        self, begun: Document, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        """Look until cancelled.
-
-        Args:
-            read: what the document was when it was read last.
-            task_status: started once the first look was taken.
-        """
-        watched = Watched(await self._look())
+        """Look until cancelled; `begun` is what serves."""
+        self._taken = {self.path: begun.text}
+        self.follow(begun.included)
+        watched = Watched()
         task_status.started()
-        last = read
         while True:
             await self._pause()
-            seen = await self._look()
-            if set(seen) != set(watched.read):
-                watched.follow(seen.keys(), seen)
-                continue
-            if not self._is_forced and not watched.is_due(seen):
-                continue
+            seen = await _in_thread(look, tuple(self._taken))
             is_forced, self._is_forced = self._is_forced, False
-            text = await self._read()
-            changed = [file for file in seen if seen[file] != watched.read[file]]
+            if not watched.is_due(seen) and not is_forced:
+                continue
+            contents = await self._read()
+            if contents is None:
+                self._is_forced = is_forced
+                continue  # it is tried again with the next look
             watched.read = seen
-            if text is None or (text == last and changed == [self.path] and not is_forced):
-                continue  # touched, and nothing else
-            last = text
-            self._submit(text, seen)
+            if contents != self._taken or is_forced:
+                self._submit(contents)
 
-    def _submit(self, text: bytes, seen: Stamps) -> None:
-        origin = self.origin_of(text) or Origin(OriginSource.FILE)
+    def _submit(self, contents: Contents) -> None:
+        text = contents[self.path] or b""
+        self._taken, newest = dict(contents), object()
+        self._newest = newest
         self.submit(
             Update(
                 Document(text),
-                origin,
+                self.origin_of(text) or Origin(OriginSource.FILE),
                 self.path,
-                is_newest=lambda: self._stamps.get(self.path) == seen.get(self.path),
-                on_included=self.follow,
+                is_newest=lambda: self._newest is newest,
+                on_included=self._follow_if(newest),
             )
         )
 
-    async def _read(self) -> bytes | None:
-        try:
-            return await trio.to_thread.run_sync(_read, self.path)
-        except OSError as error:
-            message = f"can't be read, {error.strerror or 'it cannot be used'}, check the path"
-            reason = Reason(Stage.PARSE, Code.INVALID_DOCUMENT, message, file=str(self.path))
-            self.reject("", Origin(OriginSource.FILE), (reason,))
-            return None
+    def _follow_if(self, newest: object) -> Callable[[Mapping[str, bytes | None]], None]:
+        def follow(included: Mapping[str, bytes | None]) -> None:
+            if self._newest is newest:
+                self.follow(included)
 
-    async def _look(self) -> Stamps:
-        files = [self.path, *(self.path.parent / name for name in sorted(self.included))]
-        self._stamps = await trio.to_thread.run_sync(look, files)
-        return self._stamps
+        return follow
+
+    async def _read(self) -> Contents | None:
+        """Return what all files hold; None where the document cannot be read, which is told once.
+
+        A file that it includes is another matter: whoever compiles it says what is wrong.
+        """
+        contents = await _in_thread(_read_all, tuple(self._taken))
+        found = contents[self.path]
+        if isinstance(found, OSError):
+            fault = found.strerror or "it cannot be used"
+            if fault != self._fault:
+                message = f"can't be read, {fault}, check the path"
+                reason = Reason(Stage.PARSE, Code.INVALID_DOCUMENT, message, file=str(self.path))
+                self.reject("", Origin(OriginSource.FILE), (reason,))
+            self._fault = fault
+            return None
+        self._fault = ""
+        return {
+            file: None if isinstance(content, OSError) else content
+            for file, content in contents.items()
+        }
 
     async def _pause(self) -> None:
         with trio.move_on_after(self.every_s):
@@ -182,7 +200,19 @@ class FileSource:
             self._wanted = trio.Event()
 
 
-def _read(path: Path) -> bytes:
-    with path.open("rb") as file:
-        # One byte more than allowed, so that the limit shows.
-        return file.read(MAX_DOCUMENT_BYTES + 1)
+async def _in_thread(work: Callable[[Sequence[Path]], _T], files: Sequence[Path]) -> _T:
+    """Do what blocks on the disk, which may hang, in a thread that nobody need wait for."""
+    return await trio.to_thread.run_sync(work, files, abandon_on_cancel=True)
+
+
+def _read_all(files: Sequence[Path]) -> dict[Path, bytes | OSError]:
+    return {file: _read(file) for file in files}
+
+
+def _read(path: Path) -> bytes | OSError:
+    try:
+        with path.open("rb") as file:
+            # One byte more than allowed, so that the limit shows.
+            return file.read(MAX_DOCUMENT_BYTES + 1)
+    except OSError as error:
+        return error
