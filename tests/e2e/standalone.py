@@ -165,7 +165,7 @@ async def start_document(
 
     access_log = AccessLog(keep)
     router = await Router.bind(Parts.default(network), snapshot, access_log)
-    await nursery.start(_run, router)
+    await nursery.start(run_until_cancelled, router)
     return router, access_log, log_text
 
 
@@ -188,7 +188,8 @@ def open_descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-async def _run(router: Router, *, task_status: trio.TaskStatus[None]) -> None:
+async def run_until_cancelled(router: Router, *, task_status: trio.TaskStatus[None]) -> None:
+    """Serve until cancelled, and let everything go then."""
     try:
         async with trio.open_nursery() as tasks:
             await tasks.start(router.run)

@@ -9,7 +9,7 @@ import attrs
 import pytest
 import trio
 
-from tests.e2e.standalone import document
+from tests.e2e.standalone import document, run_until_cancelled
 from tests.e2e.wire import chat, connect, post
 from tests.fakes.backend import start_backend
 from vsr.compose.generation import Parts
@@ -23,10 +23,12 @@ from vsr.telemetry.access_log import AccessLog
 LASTS_S = 3.0
 """At least; on a busy machine, until enough versions have served."""
 WRITE_EVERY_S = 0.1
-VERSIONS = 4
-CLIENTS = 8
+VERSIONS = 3
+CLIENTS = 6
 STREAMS = 4
-PATIENCE_S = 60
+PAUSE_S = 0.02
+"""Between two requests of one client: 300 of all in a second."""
+PATIENCE_S = 120
 LINES = 10
 """Of the document before what is wrong with it."""
 
@@ -77,6 +79,7 @@ class Traffic:
                 self.newest = max(self.newest, mine)
                 self.versions.add(mine)
                 self.answers += 1
+                await trio.sleep(PAUSE_S)
 
     async def _stream(self) -> None:
         while self.goes_on:
@@ -117,7 +120,7 @@ async def test_clients_do_not_notice_that_the_document_changes(
     router = await Router.bind(
         Parts.default(network), opened.snapshot, AccessLog(_forget), version=opened.version
     )
-    await nursery.start(router.run)
+    await nursery.start(run_until_cancelled, router)
     live = LiveConfiguration.of(opened, router)
     await nursery.start(live.run)
 

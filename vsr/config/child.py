@@ -31,7 +31,7 @@ _LENGTH = 4
 _BATCH = 32
 """Resources that are read between two looks at the loop; about a millisecond's worth."""
 _TIMEOUT_S = 60.0
-_NICE = 10
+_NICE = 5
 """Requests go before it where they share a core."""
 
 
