@@ -14,7 +14,7 @@ from tests.fakes.h2_client import H2Client
 from tests.fakes.router import RunningRouter, as_snapshot, start_router
 from tests.faults.moments import request_of
 from tests.network.ends import read_all
-from tests.upstream.scenes import OK, PlayingBackend, start_backends
+from tests.upstream.scenes import OK, SILENT, PlayingBackend, start_backends
 from vsr.compose.installation import LocalInstallation, in_slices
 from vsr.config.attempt import Code
 from vsr.errors import ConfigRejected
@@ -246,6 +246,27 @@ async def test_what_is_given_up_holds_nothing(
 
     await prepared.discard()
 
+    again = await world.running.network.listen("127.0.0.1", 9001)
+    again.close()
+    assert version_of(await world.ask()) == b"1"
+    assert await world.running.held() == (0, 0)
+
+
+async def test_change_that_is_cancelled_while_it_warms_holds_nothing(
+    world: World, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Neither its sockets nor its checks, and what serves goes on."""
+    world.backend.health = SILENT
+    more = ", {name: a, address: 127.0.0.1, port: 9001}"
+    checked = "{name: small, reliability: {health_check_path: /health},"
+    document = world.document(more=more).replace("{name: small,", checked)
+    assert checked in document
+
+    with trio.move_on_after(0.5) as scope:
+        await world.installation.prepare(as_snapshot(document), 2)
+
+    assert scope.cancelled_caught
+    assert world.backend.checks
     again = await world.running.network.listen("127.0.0.1", 9001)
     again.close()
     assert version_of(await world.ask()) == b"1"

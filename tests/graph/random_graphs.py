@@ -86,7 +86,10 @@ class GraphMaker:
         deep: tuple[Callable[[_Place], dict[str, Any]], ...] = (
             self._parallel, self._parallel, self._loop, self._branch, self._subgraph,
         )  # fmt: skip
-        flat = (self._call, self._call, self._transform, self._assess, self._aggregate, self._set)
+        flat = (
+            self._call, self._call, self._transform, self._assess, self._aggregate, self._set,
+            self._rate,
+        )  # fmt: skip
         makers = flat + deep if place.depth < MAX_DEPTH else flat
         return self.random.choice(makers)(attrs.evolve(place, depth=place.depth + 1))
 
@@ -112,6 +115,10 @@ class GraphMaker:
     def _assess(self, place: _Place) -> dict[str, Any]:
         del place
         return {"type": "assess", "asks": ["a", {"b": 1}]}
+
+    def _rate(self, place: _Place) -> dict[str, Any]:
+        del place
+        return {"type": "rate", "reply": None, "score": self.random.random(), "threshold": 0.5}
 
     def _set(self, place: _Place) -> dict[str, Any]:
         if not place.variables:

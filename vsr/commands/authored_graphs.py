@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from vsr.commands.graph_names import refuse
 from vsr.config.library import graph_names
 from vsr.config.source import Recipes, load_document, read_graph, recipes_of
 from vsr.engine.recipe_graphs import RecipeGraphs
@@ -92,6 +93,19 @@ class Library(msgspec.Struct, frozen=True):
     def _found(self, program: Program, source: GraphSource) -> Found:
         graphs = RecipeGraphs(program, self.recipes.clusters, BUILTIN, (program.calls,))
         return Found(source, graphs, _users(program, source))
+
+
+def open_graph(graph: str, config: Path | None) -> Found:
+    """Return the graph that a command names; says what is wrong and exits with 1 if there is none.
+
+    Args:
+        graph: as `Library.find` takes it.
+        config: of the document; None: there is none.
+    """
+    try:
+        return open_library(config).find(graph)
+    except ConfigRejected as error:
+        refuse(error)
 
 
 def open_library(config: Path | None) -> Library:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from vsr.commands.graph_names import CONFIG, GRAPH, refuse
+from vsr.commands.graph_names import CONFIG, GRAPH
 
 # ruff: noqa: PLC0415  # the command imports what it needs, so that `--help` answers at once
 
@@ -25,16 +25,12 @@ def render(graph: str, config: Path | None, output: str) -> None:
     GRAPH is a name of the document (RECIPE:NAME if another recipe has it too), builtin/NAME, or a
     file that ends in .yaml.
     """
-    from vsr.commands.authored_graphs import open_library
-    from vsr.errors import ConfigRejected
+    from vsr.commands.authored_graphs import open_graph
     from vsr.graph.picture.mermaid import render_mermaid
     from vsr.graph.picture.outline import outline
     from vsr.graph.picture.svg import render_svg
 
-    try:
-        found = open_library(config).find(graph)
-    except ConfigRejected as error:
-        refuse(error)
+    found = open_graph(graph, config)
     items = outline(found.source.steps)
     if output == "svg":
         click.echo(render_svg(found.name, found.source.description, items), nl=False)

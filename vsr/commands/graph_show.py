@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vsr.commands.graph_names import CONFIG, GRAPH, TEXT_OR_JSON, refuse
+from vsr.commands.graph_names import CONFIG, GRAPH, TEXT_OR_JSON
 
 if TYPE_CHECKING:
     from vsr.commands.authored_graphs import Found
@@ -31,13 +31,9 @@ def show(graph: str, config: Path | None, output: str) -> None:
     GRAPH is a name of the document (RECIPE:NAME if another recipe has it too), builtin/NAME, or a
     file that ends in .yaml.
     """
-    from vsr.commands.authored_graphs import open_library
-    from vsr.errors import ConfigRejected
+    from vsr.commands.authored_graphs import open_graph
 
-    try:
-        found = open_library(config).find(graph)
-    except ConfigRejected as error:
-        refuse(error)
+    found = open_graph(graph, config)
     if output == "json":
         shown = {**found.source.authored, "name": found.name, "file": found.source.file}
         click.echo(json.dumps(shown, indent=2))

@@ -91,7 +91,9 @@ class LocalInstallation:
     async def _certificates(self, snapshot: Snapshot) -> dict[str, ServerCertificate]:
         if all(listener.tls is None for listener in snapshot.listeners):
             return {}
-        return await trio.to_thread.run_sync(load_certificates, snapshot.listeners, self.folder)
+        return await trio.to_thread.run_sync(
+            load_certificates, snapshot.listeners, self.folder, abandon_on_cancel=True
+        )
 
 
 @attrs.define(eq=False)
