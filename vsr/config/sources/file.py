@@ -135,20 +135,34 @@ class FileSource:
         last = read
         while True:
             await self._pause()
+            # Before the look: what is asked for while it goes on is about a file it may not show.
+            is_forced, self._is_forced = self._is_forced, False
             seen = await self._look()
             if set(seen) != set(watched.read):
                 watched.follow(seen.keys(), seen)
+                self._again(is_forced)
                 continue
-            if not self._is_forced and not watched.is_due(seen):
+            if not is_forced and not watched.is_due(seen):
                 continue
-            is_forced, self._is_forced = self._is_forced, False
             text = await self._read()
+            if not self._shows(await self._look(), seen):
+                self._again(is_forced)  # what was read may be older or newer than what was seen
+                continue
             changed = [file for file in seen if seen[file] != watched.read[file]]
             watched.read = seen
             if text is None or (text == last and changed == [self.path] and not is_forced):
                 continue  # touched, and nothing else
             last = text
             self._submit(text, seen)
+
+    def _again(self, is_forced: bool) -> None:  # noqa: FBT001  # what was asked for
+        if is_forced:
+            self.reread()
+
+    @staticmethod
+    def _shows(now: Stamps, seen: Stamps) -> bool:
+        """Return whether files are as they were; others may have come to be followed."""
+        return all(now.get(file, stamp) == stamp for file, stamp in seen.items())
 
     def _submit(self, text: bytes, seen: Stamps) -> None:
         origin = self.origin_of(text) or Origin(OriginSource.FILE)
