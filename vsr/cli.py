@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from vsr.commands.admin_address import read_admin_address
+from vsr.commands.config_remote import apply, diff, plan, rollback, versions
 from vsr.commands.graph_group import GraphGroup
+from vsr.commands.remote_status import backends, drain, status
 from vsr.config.migrate.command import migrate
 
 if TYPE_CHECKING:
@@ -116,6 +118,11 @@ def show(file: Path, *, redact: bool) -> None:
 
 
 config.add_command(migrate)
+for command in (apply, diff, plan, rollback, versions):
+    config.add_command(command)
+main.add_command(backends)
+main.add_command(drain)
+main.add_command(status)
 
 
 @main.group(cls=GraphGroup)

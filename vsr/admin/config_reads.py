@@ -3,6 +3,7 @@
 import hashlib
 
 import attrs
+import msgspec
 
 from vsr.admin.answer import JSON, Answer, Invalid, Refusal, told
 from vsr.admin.call import Call
@@ -20,7 +21,7 @@ from vsr.admin.shapes import (
     reason_view,
 )
 from vsr.config.history import Document, Record
-from vsr.config.inspection import Inspect, Inspected, Mode
+from vsr.config.inspection import Inspect, Inspected
 from vsr.headers import HeaderLine
 
 
@@ -68,7 +69,7 @@ class ConfigReads:
         body = call.read(ValidateBody)
         text = body.yaml.encode()
         base = await self._serving() if body.compare_to_active else None
-        inspected = await self.configuration.inspect(Inspect(text, base=base))
+        inspected = await self._inspect(call, Inspect(text, base=base))
         checked = await self._checked(inspected)
         errors = _errors(inspected, checked)
         return told(
@@ -88,8 +89,8 @@ class ConfigReads:
         if not body.yaml.strip():
             raise Invalid("yaml is empty.")
         text = await persisted(self.configuration)
-        question = Inspect(body.yaml.encode(), mode=Mode(body.mode), base=text)
-        inspected = await self.configuration.inspect(question)
+        question = Inspect(body.yaml.encode(), mode=body.mode, base=text)
+        inspected = await self._inspect(call, question)
         checked = await self._checked(inspected)
         errors = _errors(inspected, checked)
         return told(
@@ -117,6 +118,13 @@ class ConfigReads:
         active = self.configuration.status.active
         version = 0 if active is None else active.version
         return told([_entry(record, version) for record in records])
+
+    async def _inspect(self, call: Call, question: Inspect) -> Inspected:
+        """Ask about a text that its author may only read about."""
+        may_write = call.caller.may("config.write")
+        known = b"" if may_write else await persisted(self.configuration)
+        question = msgspec.structs.replace(question, may_read_files=may_write, known=known)
+        return await self.configuration.inspect(question)
 
     async def _checked(self, inspected: Inspected) -> Checked:
         """Return whether it is served here, if it is valid at all."""

@@ -147,7 +147,7 @@ class Deployments:
         except OSError as error:
             self.attributions.withdraw(document.text)
             raise DocumentFailed(error.strerror or "it cannot be used") from None
-        self.source.reread()
+        self.source.look_now()
 
     def _keep(self, text: bytes) -> str:
         for record in self.history.records():

@@ -1,6 +1,6 @@
 """Answering what the management API wants to know of a document; see `config.inspection`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import attrs
@@ -9,8 +9,11 @@ import msgspec
 from vsr.config.attempt import Code, Reason, Stage
 from vsr.config.child import cleaned, redactor_of, staged_reasons
 from vsr.config.diff import Change, Side, differences
+from vsr.config.environment import Expanded
 from vsr.config.files import DocumentFiles
 from vsr.config.inspection import Inspect, Inspected, Mode
+from vsr.config.load import load
+from vsr.config.position import Value
 from vsr.config.report import Report
 from vsr.config.show import plain, render
 from vsr.config.source import ValidDocument, read_bytes
@@ -32,7 +35,8 @@ class Subject:
                 candidate = _merged(question.base or b"{}\n", question.text)
             except ConfigRejected as error:
                 return Inspected(candidate, _without_quotes(error))
-        report = self._report(question.included)
+        allowed = None if question.may_read_files else _named_in(question.known)
+        report = self._report(allowed)
         try:
             valid = read_bytes(candidate, self.environ, report)
         except ConfigRejected as error:
@@ -54,15 +58,29 @@ class Subject:
         if base is None:
             return None
         try:
-            before = read_bytes(base, self.environ, self._report({}))
+            before = read_bytes(base, self.environ, self._report(None))
         except ConfigRejected:
             return None
         return differences(_side(before), _side(valid))
 
-    def _report(self, included: Mapping[str, bytes]) -> Report:
-        files = DocumentFiles(None if self.file is None else self.file.parent)
-        files.contents.update(included)
+    def _report(self, allowed: frozenset[str] | None) -> Report:
+        files = DocumentFiles(None if self.file is None else self.file.parent, allowed)
         return Report("document" if self.file is None else str(self.file), files=files)
+
+
+def _named_in(document: bytes) -> frozenset[str]:
+    """Return all texts of a document as it is written: those among them that name files will do."""
+    loaded = load(document, {}, Report("document"))
+    found = () if loaded is None else _texts(loaded.values)
+    return frozenset(text for each in found for text in (each, each.removeprefix("file:")))
+
+
+def _texts(value: Value) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value.authored if isinstance(value, Expanded) else value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)
 
 
 def _side(valid: ValidDocument) -> Side:

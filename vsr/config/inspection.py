@@ -36,8 +36,10 @@ class Inspect(msgspec.Struct, frozen=True):
     """The document that there is: merged into, and compared with."""
     file: str | None = None
     """That the document stands in."""
-    included: dict[str, bytes] = {}
-    """What files hold that it includes, where they are not to be read."""
+    may_read_files: bool = True
+    """Whether it may name any file; else those that `known` names. Faults quote what files hold."""
+    known: bytes = b""
+    """A document that somebody who may has written."""
     reveals: bool = False
     """Whether secrets that stand in the document are shown."""
 

@@ -242,6 +242,18 @@ async def test_what_is_asked_for_during_a_look_is_done_after_it(
     assert update.is_newest()
 
 
+async def test_same_bytes_of_an_author_are_submitted_once(watch: Watch) -> None:
+    """Who writes a document through the API waits for what becomes of it, whatever it says."""
+    api = [Origin("api", "admin", "req-1")]
+    watch.source.origin_of = lambda text: api.pop() if api else None
+    _written(watch.file.with_suffix(".new"), b"a: 1\n").replace(watch.file)
+    watch.source.look_now()
+
+    assert (await watch.next()).origin == Origin("api", "admin", "req-1")
+    watch.source.look_now()
+    await watch.nothing()
+
+
 def _written(file: Path, content: bytes) -> Path:
     file.write_bytes(content)
     return file

@@ -121,6 +121,10 @@ class FileSource:
         self._is_forced = True
         self._wanted.set()
 
+    def look_now(self) -> None:
+        """Look at once: somebody has just written the file, if it was not seen before."""
+        self._wanted.set()
+
     async def run(
         self, read: bytes, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
@@ -150,10 +154,13 @@ class FileSource:
                 continue
             changed = [file for file in seen if seen[file] != watched.read[file]]
             watched.read = seen
-            if text is None or (text == last and changed == [self.path] and not is_forced):
+            if text is None:
+                continue
+            author = self.origin_of(text)
+            if text == last and changed == [self.path] and not is_forced and author is None:
                 continue  # touched, and nothing else
             last = text
-            self._submit(text, seen)
+            self._submit(text, seen, author or Origin(OriginSource.FILE))
 
     def _again(self, is_forced: bool) -> None:  # noqa: FBT001  # what was asked for
         if is_forced:
@@ -164,8 +171,7 @@ class FileSource:
         """Return whether files are as they were; others may have come to be followed."""
         return all(now.get(file, stamp) == stamp for file, stamp in seen.items())
 
-    def _submit(self, text: bytes, seen: Stamps) -> None:
-        origin = self.origin_of(text) or Origin(OriginSource.FILE)
+    def _submit(self, text: bytes, seen: Stamps, origin: Origin) -> None:
         self.submit(
             Update(
                 Document(text),
