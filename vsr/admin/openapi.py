@@ -118,7 +118,7 @@ def _content(kind: object) -> dict[str, object]:
         return {kind: {"schema": {"type": "string"}}}
     if kind is object:
         return {"application/json": {"schema": {"type": "object"}}}
-    ((schema,), _) = msgspec.json.schema_components([kind], ref_template=_REF)
+    ((schema,), _) = _components([kind])
     return {"application/json": {"schema": schema}}
 
 
@@ -128,5 +128,19 @@ def _schemas(routes: Iterable[Route]) -> dict[str, object]:
         kinds += [kind for kind in route.answers.values() if kind is not object]
         kinds += [] if route.body is None else [route.body]
     kinds = [kind for kind in kinds if not isinstance(kind, str)]
-    _, components = msgspec.json.schema_components(kinds, ref_template=_REF)
+    _, components = _components(kinds)
     return components
+
+
+def _components(kinds: Iterable[object]) -> tuple[tuple[object, ...], dict[str, object]]:
+    schemas, components = msgspec.json.schema_components(
+        kinds, schema_hook=_schema_of, ref_template=_REF
+    )
+    return schemas, components
+
+
+def _schema_of(kind: type) -> dict[str, object]:
+    """Return the schema of what may be any value."""
+    if kind is object:
+        return {"description": "Any value."}
+    raise NotImplementedError

@@ -67,115 +67,39 @@ _AUDIT_QUERY = (
 
 def config_routes(reads: ConfigReads, writes: ConfigWrites) -> list[Route]:
     """Return the endpoints of the configuration."""
-    read, write = "config.read", "config.write"
-    deployed: dict[int, object] = {200: Deployed, 202: Deployed, 503: Deployed}
     return [
-        Route("GET", CONFIG, read, "The persisted document", reads.document, {200: object}),
-        Route(
-            "PATCH",
-            CONFIG,
-            write,
-            "Merge a part into the document and serve it",
-            writes.patch,
-            deployed,
-            TextBody,
-            "config.patch",
-            has_precondition=True,
-        ),
-        Route(
-            "PUT",
-            CONFIG,
-            write,
-            "Replace the document and serve it",
-            writes.put,
-            deployed,
-            TextBody,
-            "config.put",
-            has_precondition=True,
-        ),
-        Route(
-            "GET",
-            f"{CONFIG}/hash",
-            read,
-            "Whether what is persisted serves",
-            reads.hashes,
-            {200: Hashes},
-        ),
-        Route(
-            "POST",
-            f"{CONFIG}/validate",
-            read,
-            "Whether a document would be served",
-            reads.validate,
-            {200: Validation},
-            ValidateBody,
-        ),
-        Route(
-            "POST",
-            f"{CONFIG}/plan",
-            read,
-            "What a change would come to",
-            reads.plan,
-            {200: Planned},
-            PlanBody,
-        ),
-        Route(
+        _read(CONFIG, "The persisted document", reads.document, object),
+        _write("PATCH", CONFIG, "Merge a part into the document, serve it", writes.patch, TextBody),
+        _write("PUT", CONFIG, "Replace the document, and serve it", writes.put, TextBody),
+        _read(f"{CONFIG}/hash", "Whether what is persisted serves", reads.hashes, Hashes),
+        _asks("validate", "Whether a document would be served", reads.validate, Validation),
+        _asks("plan", "What a change would come to", reads.plan, Planned),
+        _write(
             "POST",
             f"{CONFIG}/rollback",
-            write,
             "Serve a recorded configuration again",
             writes.rollback,
-            deployed,
             RollbackBody,
-            "config.rollback",
-            has_precondition=True,
         ),
-        Route(
-            "GET",
-            f"{CONFIG}/versions",
-            read,
-            "Recorded configurations, newest first",
-            reads.versions,
-            {200: list[VersionEntry]},
-        ),
+        _read(f"{CONFIG}/versions", "Recorded configurations", reads.versions, list[VersionEntry]),
     ]
 
 
 def operation_routes(operations: Operations) -> list[Route]:
     """Return the endpoints of the process."""
+    ready: dict[int, object] = {200: Readiness, 503: Readiness}
+    audit = "/api/v1/observability/audit"
     return [
         Route("GET", "/health", "", "The process runs", operations.health, {200: Health}),
-        Route(
-            "GET",
-            "/ready",
-            "ready.read",
-            "Whether it serves",
-            operations.ready,
-            {200: Readiness, 503: Readiness},
-        ),
-        Route(
-            "GET",
-            "/metrics",
-            "metrics.read",
-            "All metrics",
-            operations.metrics,
-            {200: "text/plain"},
-        ),
-        Route(
-            "GET",
-            "/api/v1/status",
-            "config.read",
-            "The Router at this moment",
-            operations.status,
-            {200: Status},
-        ),
-        Route(
-            "GET",
+        Route("GET", "/ready", "ready.read", "Whether it serves", operations.ready, ready),
+        _read("/metrics", "All metrics", operations.metrics, "text/plain", "metrics.read"),
+        _read("/api/v1/status", "The Router at this moment", operations.status, Status),
+        _read(
             "/api/v1/backends",
-            "metrics.read",
             "Clusters and endpoints as they are doing",
             operations.backends,
-            {200: Backends},
+            Backends,
+            "metrics.read",
         ),
         Route(
             "POST",
@@ -186,13 +110,8 @@ def operation_routes(operations: Operations) -> list[Route]:
             {202: Draining},
             action="process.drain",
         ),
-        Route(
-            "GET",
-            "/api/v1/observability/audit",
-            "config.read",
-            "What was changed and by whom",
-            operations.audit,
-            {200: AuditPage},
+        msgspec.structs.replace(
+            _read(audit, "What was changed and by whom", operations.audit, AuditPage),
             query=_AUDIT_QUERY,
         ),
     ]
@@ -205,3 +124,33 @@ def index_routes(index: Handler, openapi: Handler) -> list[Route]:
         Route("GET", "/api/v1", docs, "All endpoints", index, {200: Index}),
         Route("GET", "/openapi.json", docs, "This document", openapi, {200: object}),
     ]
+
+
+def _read(
+    path: str, summary: str, handler: Handler, kind: object, permission: str = "config.read"
+) -> Route:
+    return Route("GET", path, permission, summary, handler, {200: kind})
+
+
+def _asks(what: str, summary: str, handler: Handler, kind: object) -> Route:
+    """Return a question that is too long for a path."""
+    body = ValidateBody if kind is Validation else PlanBody
+    path = f"{CONFIG}/{what}"
+    return Route("POST", path, "config.read", summary, handler, {200: kind}, body)
+
+
+def _write(
+    method: str, path: str, summary: str, handler: Handler, body: type[msgspec.Struct]
+) -> Route:
+    action = "rollback" if body is RollbackBody else method.lower()
+    return Route(
+        method,
+        path,
+        "config.write",
+        summary,
+        handler,
+        {200: Deployed, 202: Deployed, 503: Deployed},
+        body,
+        f"config.{action}",
+        has_precondition=True,
+    )

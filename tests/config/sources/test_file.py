@@ -245,7 +245,7 @@ async def test_what_is_asked_for_during_a_look_is_done_after_it(
 async def test_same_bytes_of_an_author_are_submitted_once(watch: Watch) -> None:
     """Who writes a document through the API waits for what becomes of it, whatever it says."""
     api = [Origin("api", "admin", "req-1")]
-    watch.source.origin_of = lambda text: api.pop() if api else None
+    watch.source.origin_of = lambda _: api.pop() if api else None
     _written(watch.file.with_suffix(".new"), b"a: 1\n").replace(watch.file)
     watch.source.look_now()
 

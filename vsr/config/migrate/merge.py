@@ -61,7 +61,15 @@ def _merge(into: CommentedMap, patch: CommentedMap, comments: Comments) -> None:
                 mine.fa.set_block_style()
             _merge(mine, value, comments)
         else:
-            into[key] = _without_nulls(copied(value))
+            _put(into, key, _without_nulls(copied(value)))
+
+
+def _put(node: CommentedMap, key: str, value: object) -> None:
+    """Set a key where it stands, or at the end; the library would keep the quotes of old texts."""
+    at = list(node).index(key) if key in node else len(node)
+    if key in node:
+        del node[key]
+    node.insert(at, key, value)
 
 
 def _without_nulls(value: object) -> object:
