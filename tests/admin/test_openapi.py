@@ -150,7 +150,7 @@ def type_fits(value: object, schema: dict[str, Any], schemas: dict[str, Any]) ->
     """Return whether a value is of a schema's type."""
     if "$ref" in schema:
         schema = schemas[schema["$ref"].rpartition("/")[2]]
-    kinds = {
+    kinds: dict[str, type | tuple[type, ...]] = {
         "object": dict,
         "array": list,
         "string": str,

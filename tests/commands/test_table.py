@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vsr.commands.table import table
+from vsr.commands.table import table, wrapped
 
 
 def test_columns_stand_under_their_heads() -> None:
@@ -26,3 +26,13 @@ def test_table_fits(rows: list[tuple[str, ...]]) -> None:
     shown = table(("A", "B", "C", "D"), rows)
 
     assert all(len(line) <= 80 for line in shown.split("\n"))
+
+
+def test_long_text_goes_on_below() -> None:
+    """Under its own beginning."""
+    shown = wrapped("word " * 30, 16, first="state").split("\n")
+
+    assert shown[0].startswith("state           word word")
+    assert all(line.startswith(" " * 16 + "word") for line in shown[1:])
+    assert max(map(len, shown)) <= 80
+    assert wrapped("error: one", 4) == "error: one"

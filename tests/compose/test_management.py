@@ -7,13 +7,14 @@ import trio.testing
 
 from tests.demo.raw_client import chat_body
 from tests.fakes.router import RunningRouter, document_of, start_router
-from tests.upstream.scenes import OK, failing, model_over, start_backends
+from tests.upstream.scenes import OK, PlayingBackend, failing, model_over, start_backends
 from vsr.compose.management import Binding, LocalServing
 from vsr.config.attempt import Code
 from vsr.network.memory import MemoryNetwork
 from vsr.resources.management import Management
 from vsr.resources.snapshot import Snapshot
 
+SLOW = (5.0, *OK)
 REMOTE = Management("0.0.0.0", 9000, is_remote=True, asks_token=True)
 
 
@@ -57,9 +58,10 @@ def test_address_that_others_reach_needs_tokens_and_leave(
 
 @attrs.define(eq=False)
 class Scene:
-    """A Router with a slow backend and one that fails, and what the API is told by."""
+    """A Router with two slow backends, and what the API is told by."""
 
     running: RunningRouter
+    backends: list[PlayingBackend]
     document: str
     serving: LocalServing
 
@@ -68,11 +70,11 @@ class Scene:
 async def scene(nursery: trio.Nursery) -> Scene:
     """Return one that ejects an endpoint at its first failure."""
     network = MemoryNetwork()
-    backends = await start_backends(nursery, network, [[(5.0, *OK), OK], [failing(500), OK]])
+    backends = await start_backends(nursery, network, [[SLOW], [SLOW]])
     reliability = "consecutive_5xx: 1, base_ejection_time: 60s, max_ejection_percent: 100"
     document = document_of(model_over(backends, reliability))
     running = await start_router(nursery, network, document)
-    return Scene(running, document, LocalServing(running.router, trio.Event()))
+    return Scene(running, backends, document, LocalServing(running.router, trio.Event()))
 
 
 async def test_versions_that_requests_still_use_are_told(
@@ -102,23 +104,28 @@ async def test_endpoints_are_told_as_they_are_doing(
     """What is under way, and why and how long one is left out."""
     nursery.start_soon(scene.running.ask, chat_body(model="alpha"))
     await trio.testing.wait_all_tasks_blocked()
-    [busy] = await scene.serving.backends()
+    [cluster] = await scene.serving.backends()
+    # Which of the two comes first is drawn.
+    at = [each.in_flight for each in cluster.endpoints].index(1)
+    scene.backends[1 - at].plays = [failing(500)]
     await scene.running.ask(chat_body(model="alpha"))
     await trio.sleep(20)
-    [ejected] = await scene.serving.backends()
+    [later] = await scene.serving.backends()
 
-    assert (busy.name, busy.breaker.active, busy.breaker.open) == ("alpha", 1, False)
-    assert [(each.in_flight, each.available) for each in busy.endpoints] == [(1, True), (0, True)]
-    slow, failed = ejected.endpoints
+    assert (cluster.name, cluster.breaker.active, cluster.breaker.open) == ("alpha", 1, False)
+    assert [each.available for each in cluster.endpoints] == [True, True]
+    slow, failed = later.endpoints[at], later.endpoints[1 - at]
     assert (slow.ejected, slow.ejection_reason, slow.ejected_for_s) == (False, None, None)
     assert (failed.ejected, failed.available) == (True, False)
     assert failed.ejection_reason == "consecutive_5xx"
     assert failed.ejected_for_s == pytest.approx(40.0, abs=0.1)
     assert (slow.attempts, failed.attempts) == ({"2xx": 1}, {"5xx": 1})
-    assert (slow.in_flight, ejected.panic) == (0, False)
+    assert (slow.in_flight, later.panic) == (0, False)
 
 
-async def test_metrics_are_those_of_their_own_listener(scene: Scene) -> None:
+async def test_metrics_are_those_of_their_own_listener(
+    scene: Scene, autojump_clock: trio.testing.MockClock
+) -> None:
     """Loaded for who asks."""
     await scene.running.ask(chat_body(model="alpha"))
 

@@ -13,7 +13,7 @@ import httpx
 import pytest
 import trio
 
-from tests.e2e.process import ROUTER, VLLM_SR, Started, free_port, start
+from tests.e2e.process import ROUTER, START_S, VLLM_SR, Started, free_port, start
 from tests.fakes.backend import BACKEND_HOST
 
 CANARIES = ("canary-inline", "canary-environment", "canary-file", "canary-token")
@@ -66,7 +66,8 @@ class Managed:
             env={**os.environ, "VSR_MGMT_TOKEN": TOKENS[role], "VSR_ADMIN_URL": self.url},
         )
         output = (done.stdout + done.stderr).decode()
-        assert all(len(line) <= 80 for line in done.stdout.decode().splitlines()), output
+        if "json" not in arguments:
+            assert all(len(line) <= 80 for line in done.stdout.decode().splitlines()), output
         return done.returncode, output
 
 
@@ -78,7 +79,9 @@ def _send(method: str, url: str, headers: dict[str, str], body: object) -> httpx
     content = None if body is None else json.dumps(body).encode()
     connection.request(method, url.removeprefix(f"http://{host}"), content, headers)
     response = connection.getresponse()
-    return httpx.Response(response.status, headers=response.getheaders(), content=response.read())
+    answer = httpx.Response(response.status, headers=response.getheaders(), content=response.read())
+    connection.close()
+    return answer
 
 
 def document(port: int, admin: int, key: str = "canary-inline-key") -> str:
@@ -126,6 +129,7 @@ async def managed(
     (tmp_path / "key").write_text("canary-file-key\n")
     command = [ROUTER, "--config", str(file), "--gateway", "standalone", "--metrics-port", "0"]
     started = await start(nursery, command, tmp_path / "access.log")
+    await started.says(re.compile("management API answers"))
     yield Managed(started, file, text, f"http://127.0.0.1:{admin}")
     started.send(signal.SIGKILL)
 
@@ -229,13 +233,15 @@ async def test_no_secret_is_shown(managed: Managed, tmp_path: Path) -> None:
         statuses.add(got.status_code)
         shown.append(f"{got.headers}{got.text}")
 
-    for role, text in itertools.product(("VIEW", "RUN"), (managed.text, *broken)):
+    for text in (managed.text, *broken):
         compared = {"yaml": text, "compare_to_active": True}
-        await show("POST", f"{CONFIG}/validate", role, compared)
-        await show("POST", f"{CONFIG}/plan", role, {"yaml": text, "mode": "merge"})
-        await show("PUT", CONFIG, role, {"yaml": text})
-    managed.file.write_text(broken[1])
-    await managed.started.says(re.compile("configuration refused"))
+        await show("POST", f"{CONFIG}/validate", "VIEW", compared)
+        await show("POST", f"{CONFIG}/plan", "RUN", {"yaml": text, "mode": "merge"})
+        await show("PUT", CONFIG, "RUN", {"yaml": text})
+    await show("PUT", CONFIG, "VIEW", {"yaml": managed.text})
+    managed.file.write_text(broken[0])
+    with trio.fail_after(START_S):
+        await managed.started.says(re.compile("configuration refused"))
     for role, path in itertools.product(("VIEW", "RUN"), _READS):
         await show("GET", path, role)
     for words in (("status",), ("config", "versions"), ("config", "plan", str(managed.file))):

@@ -8,7 +8,7 @@ import msgspec
 
 from vsr.commands.api_client import ASKS_API, OUTPUT, Api, Told, echo_json, fail
 from vsr.commands.change_lines import Change, change_lines
-from vsr.commands.table import table
+from vsr.commands.table import table, wrapped
 
 _FILE = click.argument("file", type=click.Path(path_type=Path))
 _MODE = click.option(
@@ -195,7 +195,7 @@ def _tell_findings(kind: str, found: tuple[_Finding, ...]) -> None:
     for each in found:
         line = f" (line {each.line})" if each.line else ""
         path = each.field or each.path or "(document)"
-        click.echo(f"{kind}: {path}{line}: {each.message}")
+        click.echo(wrapped(f"{kind}: {path}{line}: {each.message}", 4))
 
 
 def _tell_deployed(told: Told, output: str) -> None:
@@ -203,7 +203,7 @@ def _tell_deployed(told: Told, output: str) -> None:
     if output == "json":
         echo_json(told)
     else:
-        click.echo(found.message)
+        click.echo(wrapped(found.message, 4))
         if found.version:
             click.echo(f"what was there before is kept as {found.version}")
     if found.status == "activation_failed":

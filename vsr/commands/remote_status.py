@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from vsr.commands.api_client import ASKS_API, OUTPUT, Api, echo_json
-from vsr.commands.table import table
+from vsr.commands.table import table, wrapped
 
 
 class _Origin(msgspec.Struct, frozen=True):
@@ -96,7 +96,7 @@ def status(api: Api, output: str) -> None:
         echo_json(told)
         return
     for name, text in _rows(told.read(_Status)):
-        click.echo(f"{name:<16}{text}")
+        click.echo(wrapped(text, 16, first=name or " "))
 
 
 def _rows(found: _Status) -> list[tuple[str, str]]:

@@ -22,5 +22,17 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, width: int = WI
     return "\n".join(shown)
 
 
+def wrapped(text: str, indent: int, *, first: str = "") -> str:
+    """Return text in lines of `WIDTH`, the later ones indented; words are not torn."""
+    import textwrap  # noqa: PLC0415  # for who has something to say
+
+    return textwrap.fill(
+        first.ljust(indent if first else 0) + text,
+        WIDTH,
+        subsequent_indent=" " * indent,
+        break_on_hyphens=False,
+    )
+
+
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 3]}..."

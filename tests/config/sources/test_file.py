@@ -223,7 +223,7 @@ async def test_what_is_asked_for_during_a_look_is_done_after_it(
     watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The look may have been too early to show what it is asked for."""
-    asked = []
+    asked: list[int] = []
 
     def late(files: Sequence[Path]) -> Stamps:
         found = look(files)
