@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from vsr.commands.admin_address import read_admin_address
-from vsr.commands.config_remote import apply, diff, plan, rollback, versions
+from vsr.commands.config_commands import apply, diff, plan, rollback, versions
 from vsr.commands.graph_group import GraphGroup
-from vsr.commands.remote_status import backends, drain, status
+from vsr.commands.status_commands import backends, drain, status
 from vsr.config.migrate.command import migrate
 
 if TYPE_CHECKING:

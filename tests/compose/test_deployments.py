@@ -229,6 +229,20 @@ async def test_document_is_checked_without_a_trace(scene: Scene) -> None:
     assert scene.deployments.status.latest is latest
 
 
+async def test_few_documents_are_read_at_once(
+    scene: Scene,
+) -> None:
+    """Whoever may ask may not have as many processes as they like."""
+    scene.world.compile_s = 0.2
+    start = trio.current_time()
+
+    async with trio.open_nursery() as tasks:
+        for _ in range(5):
+            tasks.start_soon(scene.deployments.check, Document(NEW))
+
+    assert trio.current_time() - start >= 0.6
+
+
 async def test_nothing_is_written_while_the_router_ends(scene: Scene) -> None:
     """Nobody would read it."""
     scene.lifecycle.is_shutting_down = True

@@ -1,4 +1,4 @@
-"""Asking the management API of a Router that runs, and the flags that say which one."""
+"""Asking the management API of a Router that runs."""
 
 import json
 import os
@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 import click
 import msgspec
 
+from vsr.commands.api_flags import TOKEN_VARIABLE
+
 _Kind = TypeVar("_Kind")
-_DEFAULT_PORT = 8080
 _TIMEOUT_S = 60.0
 """More than a change may take."""
 _MAX_ANSWER_BYTES = 64 * 1024 * 1024
-TOKEN_VARIABLE = "VSR_MGMT_TOKEN"  # noqa: S105  # the name of a variable
 _FIRST_ERROR = 400
 
 
@@ -92,37 +92,6 @@ class Api(msgspec.Struct, frozen=True):
         return Told(response.status, answer, response.headers.get("etag", ""))
 
 
-def read_api(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Api:
-    """Return the API that a flag names; a callback of click.
-
-    Raises:
-        BadParameter: it is no URL of one.
-    """
-    url = value or _default_url()
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username is not None:
-        raise click.BadParameter("write it like http://127.0.0.1:8080")
-    return Api(url.rstrip("/"))
-
-
-ASKS_API = click.option(
-    "--admin-url",
-    "api",
-    metavar="URL",
-    envvar="VSR_ADMIN_URL",
-    callback=read_api,
-    help=f"The management API.  [default: http://127.0.0.1:8080; token: {TOKEN_VARIABLE}]",
-)
-"""The flag that says which API a command asks; it gets an `Api` as `api`."""
-OUTPUT = click.option(
-    "--output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Form of the output.",
-)
-
-
 def echo_json(told: Told) -> None:
     """Print an answer as it is, indented."""
     click.echo(msgspec.json.format(told.body.strip(), indent=2).decode())
@@ -132,12 +101,6 @@ def fail(message: str) -> NoReturn:
     """End the command with a message."""
     click.echo(f"error: {message}", err=True)
     sys.exit(1)
-
-
-def _default_url() -> str:
-    offset = os.environ.get("VLLM_SR_PORT_OFFSET", "0")
-    port = _DEFAULT_PORT + (int(offset) if offset.isascii() and offset.isdigit() else 0)
-    return f"http://127.0.0.1:{port}"
 
 
 class _Reason(msgspec.Struct, frozen=True):

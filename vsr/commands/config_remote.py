@@ -1,4 +1,4 @@
-"""`vllm-sr config versions | plan | apply | rollback | diff`: the configuration of a Router."""
+"""What `vllm-sr config versions | plan | apply | rollback | diff` do; see `config_commands`."""
 
 import sys
 from pathlib import Path
@@ -6,18 +6,10 @@ from pathlib import Path
 import click
 import msgspec
 
-from vsr.commands.api_client import ASKS_API, OUTPUT, Api, Told, echo_json, fail
+from vsr.commands.api_client import Api, Told, echo_json, fail
 from vsr.commands.change_lines import Change, change_lines
 from vsr.commands.table import table, wrapped
 
-_FILE = click.argument("file", type=click.Path(path_type=Path))
-_MODE = click.option(
-    "--mode",
-    type=click.Choice(["replace", "merge"]),
-    default="replace",
-    show_default=True,
-    help="Whether FILE is the whole document, or a part that is merged into it.",
-)
 _CONFIG = "/api/v1/config"
 
 
@@ -59,11 +51,8 @@ class _Deployed(msgspec.Struct, frozen=True):
     version: str = ""
 
 
-@click.command()
-@ASKS_API
-@OUTPUT
-def versions(api: Api, output: str) -> None:
-    """List the configurations that a Router has recorded, newest first."""
+def tell_versions(api: Api, output: str) -> None:
+    """Print the recorded configurations."""
     told = api.ask("GET", f"{_CONFIG}/versions")
     if output == "json":
         echo_json(told)
@@ -82,43 +71,23 @@ def versions(api: Api, output: str) -> None:
     click.echo(table(("VERSION", "", "RECORDED", "FROM", "SHA-256", "ID"), rows))
 
 
-@click.command()
-@click.argument("version")
-@ASKS_API
-@OUTPUT
-def rollback(version: str, api: Api, output: str) -> None:
-    """Serve a recorded configuration again, as a new version.
-
-    VERSION is a number or an id that `config versions` lists.
-    """
+def roll_back(version: str, api: Api, output: str) -> None:
+    """Serve a recorded configuration again."""
     body = {"version": version}
     told = api.ask("POST", f"{_CONFIG}/rollback", body, if_match=api.etag(), allowed=(503,))
     _tell_deployed(told, output)
 
 
-@click.command()
-@_FILE
-@_MODE
-@ASKS_API
-@OUTPUT
-def apply(file: Path, mode: str, api: Api, output: str) -> None:
-    """Let a Router write FILE to its document and serve it, whole or not at all."""
+def apply_file(file: Path, mode: str, api: Api, output: str) -> None:
+    """Write a file to the document, and serve it."""
     method = "PUT" if mode == "replace" else "PATCH"
     body = {"yaml": _text(file)}
     told = api.ask(method, _CONFIG, body, if_match=api.etag(), allowed=(503,))
     _tell_deployed(told, output)
 
 
-@click.command()
-@_FILE
-@_MODE
-@ASKS_API
-@OUTPUT
-def plan(file: Path, mode: str, api: Api, output: str) -> None:
-    """Say what applying FILE would change, and change nothing.
-
-    Exits with 1 if it would be refused.
-    """
+def plan_file(file: Path, mode: str, api: Api, output: str) -> None:
+    """Print what applying a file would change."""
     told = api.ask("POST", f"{_CONFIG}/plan", {"yaml": _text(file), "mode": mode})
     found = told.read(_Plan)
     if output == "json":
@@ -128,16 +97,8 @@ def plan(file: Path, mode: str, api: Api, output: str) -> None:
     sys.exit(0 if found.valid and not found.restart_required else 1)
 
 
-@click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE [OTHER]")
-@ASKS_API
-@OUTPUT
-def diff(files: tuple[str, ...], api: Api, output: str) -> None:
-    """Say how FILE differs from what a Router serves, or OTHER from FILE.
-
-    Two files are compared here, and no Router is asked. Secrets are not shown. Exits with 1 if
-    something differs.
-    """
+def compare(files: tuple[str, ...], api: Api, output: str) -> None:
+    """Print how documents differ."""
     match files:
         case (file,):
             changes = _from_serving(Path(file), api)

@@ -1,11 +1,11 @@
-"""`vllm-sr status`, `backends list` and `drain`: a Router that runs, seen from outside."""
+"""What `vllm-sr status`, `backends list` and `drain` do; see `status_commands`."""
 
 from datetime import timedelta
 
 import click
 import msgspec
 
-from vsr.commands.api_client import ASKS_API, OUTPUT, Api, echo_json
+from vsr.commands.api_client import Api, echo_json
 from vsr.commands.table import table, wrapped
 
 
@@ -86,11 +86,8 @@ class _Backends(msgspec.Struct, frozen=True):
     clusters: tuple[_Cluster, ...]
 
 
-@click.command()
-@ASKS_API
-@OUTPUT
-def status(api: Api, output: str) -> None:
-    """Say what a Router serves, and what has become of its last changes."""
+def tell_status(api: Api, output: str) -> None:
+    """Print what serves."""
     told = api.ask("GET", "/api/v1/status")
     if output == "json":
         echo_json(told)
@@ -134,16 +131,8 @@ def _from(origin: _Origin) -> str:
     return origin.source + (f" ({origin.principal})" if origin.principal else "")
 
 
-@click.group()
-def backends() -> None:
-    """Look at the backends of a Router that runs."""
-
-
-@backends.command("list")
-@ASKS_API
-@OUTPUT
-def list_backends(api: Api, output: str) -> None:
-    """List models and their endpoints: whether calls go there, and what is under way."""
+def tell_backends(api: Api, output: str) -> None:
+    """Print the endpoints of every model."""
     told = api.ask("GET", "/api/v1/backends")
     if output == "json":
         echo_json(told)
@@ -170,12 +159,3 @@ def _state(endpoint: _Endpoint) -> str:
     if endpoint.ejected:
         return f"ejected {endpoint.ejected_for_s or 0:.0f}s ({endpoint.ejection_reason})"
     return "available" if endpoint.healthy else "unhealthy"
-
-
-@click.command()
-@ASKS_API
-@click.confirmation_option("--yes", prompt="Finish what is under way and end this Router?")
-def drain(api: Api) -> None:
-    """Let a Router finish what is under way, and end."""
-    api.ask("POST", "/api/v1/drain")
-    click.echo("the Router drains and ends")

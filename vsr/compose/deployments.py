@@ -28,6 +28,7 @@ from vsr.resources.snapshot import Snapshot
 
 ACTIVATION_S = 20.0
 """How long a change waits for the activation that follows. Source: standalone-mode 5.4."""
+_AT_ONCE = 2
 _T = TypeVar("_T")
 
 
@@ -52,6 +53,8 @@ class Deployments:
     """Now, with the offset of local time."""
     active_text: str = ""
     """Hash of the document that serves, without the files that it includes."""
+    _children: trio.CapacityLimiter = attrs.field(factory=lambda: trio.CapacityLimiter(_AT_ONCE))
+    """Of processes that read documents for whoever asks."""
     _texts: dict[int, str] = attrs.field(factory=dict, init=False)
     """The same of changes in progress, by number."""
     _latest: tuple[str, AttemptStatus] | None = attrs.field(default=None, init=False)
@@ -92,13 +95,15 @@ class Deployments:
     async def inspect(self, question: Inspect) -> Inspected:
         """Return what becomes of a text."""
         file = str(self.source.path)
-        return await self.inspector.inspect(msgspec.structs.replace(question, file=file))
+        async with self._children:
+            return await self.inspector.inspect(msgspec.structs.replace(question, file=file))
 
     async def check(self, document: Document) -> Checked:
         """Return whether a document could be served."""
         update = Update(document, Origin(OriginSource.API), self.source.path)
         try:
-            compiled = await self.lifecycle.compiler.compile(update, _ignore)
+            async with self._children:
+                compiled = await self.lifecycle.compiler.compile(update, _ignore)
         except Refused as refused:
             return Checked(refused.reasons)
         reasons = self.lifecycle.installation.check(compiled.snapshot)
