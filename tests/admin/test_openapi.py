@@ -21,7 +21,7 @@ BODIES: dict[str, dict[str, object]] = {
 
 
 @pytest.fixture
-async def desk() -> Desk:
+def desk() -> Desk:
     """Return one with a history."""
     desk = Desk()
     desk.configuration.inspected = Inspected(b"", json=msgspec.Raw(b"{}"))

@@ -7,9 +7,9 @@ import re
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import attrs
-import httpx
 import pytest
 import trio
 
@@ -30,6 +30,20 @@ _READS = (
 )
 
 
+@attrs.frozen
+class Answer:
+    """What the API has answered."""
+
+    status_code: int
+    headers: dict[str, str]
+    """Names in lower case."""
+    text: str
+
+    def json(self) -> Any:  # noqa: ANN401  # of any shape
+        """Return its content."""
+        return json.loads(self.text)
+
+
 @attrs.define(eq=False)
 class Managed:
     """A Router that is managed."""
@@ -47,11 +61,11 @@ class Managed:
         *,
         role: str = "ROOT",
         if_match: str = "*",
-    ) -> httpx.Response:
+    ) -> Answer:
         """Send a request with the token of a role."""
         headers = {"authorization": f"Bearer {TOKENS[role]}", "if-match": if_match}
 
-        def send() -> httpx.Response:
+        def send() -> Answer:
             return _send(method, self.url + path, headers, body)
 
         return await trio.to_thread.run_sync(send)
@@ -71,7 +85,7 @@ class Managed:
         return done.returncode, output
 
 
-def _send(method: str, url: str, headers: dict[str, str], body: object) -> httpx.Response:
+def _send(method: str, url: str, headers: dict[str, str], body: object) -> Answer:
     import http.client  # noqa: PLC0415  # as the commands do
 
     host = url.removeprefix("http://").partition("/")[0]
@@ -79,7 +93,8 @@ def _send(method: str, url: str, headers: dict[str, str], body: object) -> httpx
     content = None if body is None else json.dumps(body).encode()
     connection.request(method, url.removeprefix(f"http://{host}"), content, headers)
     response = connection.getresponse()
-    answer = httpx.Response(response.status, headers=response.getheaders(), content=response.read())
+    headers = {name.lower(): value for name, value in response.getheaders()}
+    answer = Answer(response.status, headers, response.read().decode())
     connection.close()
     return answer
 
