@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from vsr.commands.admin_address import read_admin_address
+from vsr.commands.config_commands import apply, diff, plan, rollback, versions
 from vsr.commands.graph_group import GraphGroup
+from vsr.commands.status_commands import backends, drain, status
 from vsr.config.migrate.command import migrate
 
 if TYPE_CHECKING:
@@ -115,6 +118,11 @@ def show(file: Path, *, redact: bool) -> None:
 
 
 config.add_command(migrate)
+for command in (apply, diff, plan, rollback, versions):
+    config.add_command(command)
+main.add_command(backends)
+main.add_command(drain)
+main.add_command(status)
 
 
 @main.group(cls=GraphGroup)
@@ -147,6 +155,14 @@ def graph() -> None:
     "--metrics-port", default=9190, show_default=True, help="Its port; 0 switches metrics off."
 )
 @click.option(
+    "--admin-address",
+    "admin",
+    metavar="HOST:PORT",
+    callback=read_admin_address,
+    help="Where the management API listens; port 0 or nothing switches it off."
+    "  [default: what the document says, else 127.0.0.1:8080]",
+)
+@click.option(
     "--config-history-limit",
     "history_limit",
     default=10,
@@ -154,12 +170,13 @@ def graph() -> None:
     type=click.IntRange(min=1),
     help="Configurations that are kept beside the document.",
 )
-def router_main(  # one per option
+def router_main(  # noqa: PLR0913, PLR0917  # one per option
     config_path: Path,
     gateway: str,
     workers: int,
     metrics_address: str,
     metrics_port: int,
+    admin: tuple[str, int] | None,
     history_limit: int,
 ) -> None:
     """Run the Router."""
@@ -175,7 +192,7 @@ def router_main(  # one per option
     if metrics_port:
         metrics = Listener("metrics", metrics_address, metrics_port, timeout_s=60.0)
     try:
-        run_router(config_path, metrics, history_limit=history_limit)
+        run_router(config_path, metrics, admin=admin, history_limit=history_limit)
     except ConfigRejected as error:
         _fail(error)
 

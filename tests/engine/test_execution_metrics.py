@@ -7,7 +7,7 @@ from tests.fakes.graph_scene import GraphScene, said, start_graph
 from tests.gateway.test_accounting import PARALLEL, SEQUENCE
 from tests.upstream.scenes import OK, SILENT, failing
 from tests.upstream.test_metrics import samples
-from vsr.compose.process import _load_metrics
+from vsr.compose.metrics import load_metrics
 from vsr.engine.execution_metrics import execution_metrics
 from vsr.engine.execution_stats import ExecutionStats
 
@@ -21,7 +21,7 @@ def of(name: str, **labels: str) -> str:
 
 def read(scene: GraphScene) -> dict[str, float]:
     """Return the samples about graphs, as the Router tells them."""
-    found = samples(_load_metrics(scene.router.router)())
+    found = samples(load_metrics(scene.router.router)())
     return {name: value for name, value in found.items() if name.startswith("llm_looper_")}
 
 

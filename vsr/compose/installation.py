@@ -9,6 +9,7 @@ import attrs
 import trio
 
 from vsr.compose.generation import building
+from vsr.compose.management import Binding
 from vsr.compose.router import Router, bind_refused
 from vsr.config.attempt import Code, Reason, Stage
 from vsr.gateway.certificates import load_certificates
@@ -44,6 +45,8 @@ class LocalInstallation:
     router: Router
     folder: Path
     """Where relative paths in the document start."""
+    binding: Binding | None = None
+    """Of the management API."""
 
     def check(self, snapshot: Snapshot) -> tuple[Reason, ...]:
         """Return what only a restart would bring."""
@@ -62,6 +65,8 @@ class LocalInstallation:
                 what = "a port that is served can get another address with a restart only"
                 path = f"listeners[{listener.name}].address"
                 reasons.append(Reason(Stage.VALIDATE, Code.RESTART_REQUIRED, what, path))
+        if self.binding is not None:
+            reasons += self.binding.check(snapshot)
         return tuple(reasons)
 
     async def prepare(self, snapshot: Snapshot, version: int) -> "PreparedRouter":
@@ -116,6 +121,11 @@ class PreparedRouter:
         self.change.close()
         self.generation.retire()
         await trio.lowlevel.cancel_shielded_checkpoint()
+
+
+def reused_by(router: Router, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the components of a Router that would serve on as they are under `snapshot`."""
+    return _reused(router.active.current, snapshot)
 
 
 def _reused(previous: Generation | None, snapshot: Snapshot) -> tuple[str, ...]:

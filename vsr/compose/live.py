@@ -1,5 +1,6 @@
 """A document whose changes are served: its history, its lifecycle, its file."""
 
+import hashlib
 import logging
 import os
 import signal
@@ -12,12 +13,17 @@ import attrs
 import msgspec
 import trio
 
-from vsr.compose.installation import LocalInstallation
+from vsr.admin.audit import Audit
+from vsr.compose.deployments import Deployments
+from vsr.compose.installation import LocalInstallation, reused_by
+from vsr.compose.management import Binding, LocalServing, ManagementApi
 from vsr.compose.router import Router
 from vsr.config.attempt import Attempt, AttemptStatus
+from vsr.config.attribution import Attributions
 from vsr.config.child import ChildCompiler
 from vsr.config.files import DocumentFiles
 from vsr.config.history import DEFAULT_LIMIT, Document, History, folder_for
+from vsr.config.inspection import ChildInspector
 from vsr.config.lifecycle import Lifecycle
 from vsr.config.origin import Origin, OriginSource
 from vsr.config.recorder import DiskRecorder, first_version
@@ -28,6 +34,7 @@ from vsr.resources.snapshot import Snapshot
 
 _log = logging.getLogger("vsr.config")
 _CHILD = "vsr.commands.compile_child"
+_INSPECTOR = "vsr.commands.inspect_child"
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -67,19 +74,57 @@ class LiveConfiguration:
 
     @classmethod
     def of(
-        cls, opened: Opened, router: Router, *, history_limit: int = DEFAULT_LIMIT
+        cls,
+        opened: Opened,
+        router: Router,
+        *,
+        history_limit: int = DEFAULT_LIMIT,
+        binding: Binding | None = None,
     ) -> "LiveConfiguration":
-        """Return that of a Router which begins with `opened`."""
+        """Return that of a Router which begins with `opened`.
+
+        Args:
+            opened: what it begins with.
+            router: it.
+            history_limit: configurations that are kept.
+            binding: of the management API; None: there is none.
+        """
         recorder = _recorder(opened.path, history_limit)
         lifecycle = Lifecycle(
             ChildCompiler(_CHILD),
-            LocalInstallation(router, opened.path.parent),
+            LocalInstallation(router, opened.path.parent, binding),
             recorder,
             time.time,
             observers=[_tell],
         )
         source = FileSource(opened.path, lifecycle.submit, lifecycle.reject)
         return cls(lifecycle, source, recorder, opened)
+
+    def management(
+        self, router: Router, binding: Binding, drain_wanted: trio.Event
+    ) -> ManagementApi:
+        """Return the API that changes it; `run` follows.
+
+        Args:
+            router: that serves it.
+            binding: where the API listens.
+            drain_wanted: set when the API is asked to drain.
+        """
+        audit = Audit(time.time)
+        self.lifecycle.observers.append(audit.note_attempt)
+        deployments = Deployments(
+            self.lifecycle,
+            self.source,
+            self.recorder.history,
+            Attributions(time.monotonic),
+            ChildInspector(_INSPECTOR),
+            partial(_served_by, router),
+            partial(reused_by, router),
+            self.recorder.local,
+            hashlib.sha256(self.opened.document.text).hexdigest(),
+        )
+        serving = LocalServing(router, drain_wanted)
+        return ManagementApi(router.parts.network, binding, deployments, serving, audit)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Take changes until cancelled; the Router serves what it was opened with."""
@@ -100,6 +145,11 @@ class LiveConfiguration:
             task_status.started()
             async for _ in signals:
                 self.source.reread()
+
+
+def _served_by(router: Router) -> Snapshot | None:
+    generation = router.active.current
+    return None if generation is None else generation.snapshot
 
 
 def _recorder(path: Path, limit: int) -> DiskRecorder:

@@ -10,15 +10,18 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+import attrs
 import trio
 
 from vsr.compose.generation import Parts
 from vsr.compose.live import LiveConfiguration, open_document
+from vsr.compose.management import Binding
+from vsr.compose.metrics import load_metrics
 from vsr.compose.router import Router
 from vsr.config.history import DEFAULT_LIMIT
 from vsr.config.report import Report
 from vsr.config.source import check_bytes
-from vsr.errors import ConfigRejected
+from vsr.errors import ConfigRejected, Problem
 from vsr.gateway.metrics_listener import MetricsFront
 from vsr.gateway.opening import load_http2
 from vsr.gateway.serve import BindFailed, Server
@@ -35,24 +38,41 @@ _COLLECT_EVERY = 20_000
 Signals = AsyncIterator[int]
 
 
-class Beside(Protocol):
-    """What runs beside a Router that serves."""
+class Runs(Protocol):
+    """Something that runs until cancelled."""
 
     async def __call__(self, *, task_status: trio.TaskStatus[None]) -> None:
-        """Run until cancelled."""
+        """Run."""
+
+
+@attrs.define(eq=False)
+class Beside:
+    """What runs beside a Router that serves."""
+
+    changes: Runs | None = None
+    """Is started once it serves, and ends when it drains."""
+    management: Runs | None = None
+    """Is there to the end."""
+    drain_wanted: trio.Event = attrs.field(factory=trio.Event)
+    """Drains as a signal does."""
 
 
 Serve = Callable[[EpollNetwork, AccessLog, Signals], Awaitable[None]]
 
 
 def run_router(
-    config_path: Path, metrics: Listener | None = None, *, history_limit: int = DEFAULT_LIMIT
+    config_path: Path,
+    metrics: Listener | None = None,
+    *,
+    admin: tuple[str, int] | None = None,
+    history_limit: int = DEFAULT_LIMIT,
 ) -> None:
     """Serve `config_path` in standalone mode, and what it changes to, until SIGTERM or SIGINT.
 
     Args:
         config_path: the document.
         metrics: where they can be read; None: nowhere.
+        admin: address and port of the management API; None: what the document says, port 0: none.
         history_limit: configurations that are kept.
 
     Raises:
@@ -61,6 +81,9 @@ def run_router(
     # It reads the document anew once that is served; before and behind that it ends nothing.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     opened = open_document(config_path, history_limit=history_limit)
+    binding = Binding.of(opened.snapshot.management, admin)
+    if binding is not None and (reasons := binding.check(opened.snapshot)):
+        raise ConfigRejected([Problem(each.path, each.message) for each in reasons])
 
     async def serve(network: EpollNetwork, access_log: AccessLog, signals: Signals) -> None:
         parts = Parts.default(network)
@@ -71,10 +94,13 @@ def run_router(
             folder=config_path.parent,
             version=opened.version,
         )
-        live = LiveConfiguration.of(opened, router, history_limit=history_limit)
+        live = LiveConfiguration.of(opened, router, history_limit=history_limit, binding=binding)
+        beside = Beside(live.run)
+        if binding is not None:
+            beside.management = live.management(router, binding, beside.drain_wanted).run
         async with trio.open_nursery() as tasks:
             on_ready = partial(tasks.start_soon, trio.to_thread.run_sync, load_http2)
-            await serve_router(router, signals, on_ready, metrics=metrics, beside=live.run)
+            await serve_router(router, signals, on_ready, metrics=metrics, beside=beside)
 
     _run(serve)
 
@@ -114,8 +140,9 @@ async def serve_router(
         signals: of the process.
         on_ready: runs once it serves.
         metrics: where they can be read; None: nowhere.
-        beside: is started once it serves, and ends when it drains.
+        beside: what runs beside it.
     """
+    beside = beside or Beside()
     async with trio.open_nursery() as tasks:
         await tasks.start(router.run)
         for name, bound in router.server.ports.items():
@@ -123,6 +150,8 @@ async def serve_router(
         if metrics is not None:
             await _serve_metrics(router, metrics, tasks)
         on_ready()
+        if beside.management is not None:
+            await tasks.start(beside.management)
         await _wait_beside(beside, signals)
         _log.info("draining")
         tasks.start_soon(_end_on_signal, router.server, signals)
@@ -130,18 +159,24 @@ async def serve_router(
         tasks.cancel_scope.cancel(reason="drained")
 
 
-async def _wait_beside(beside: Beside | None, signals: Signals) -> None:
-    """Wait for a signal while `beside` runs."""
-    async with trio.open_nursery() as tasks:
-        if beside is not None:
-            await tasks.start(beside)
+async def _wait_beside(beside: Beside, signals: Signals) -> None:
+    """Wait until somebody wants to drain, while changes of the configuration are taken."""
+
+    async def wait_for_signal() -> None:
         await anext(signals)
+        beside.drain_wanted.set()
+
+    async with trio.open_nursery() as tasks:
+        if beside.changes is not None:
+            await tasks.start(beside.changes)
+        tasks.start_soon(wait_for_signal)
+        await beside.drain_wanted.wait()
         tasks.cancel_scope.cancel(reason="draining")
 
 
 async def _serve_metrics(router: Router, listener: Listener, tasks: trio.Nursery) -> None:
     """Let operators read the metrics; without a free address the Router serves all the same."""
-    server = Server(router.parts.network, MetricsFront(partial(_load_metrics, router)))
+    server = Server(router.parts.network, MetricsFront(partial(load_metrics, router)))
     try:
         await server.bind([listener])
     except BindFailed as error:
@@ -149,16 +184,6 @@ async def _serve_metrics(router: Router, listener: Listener, tasks: trio.Nursery
         return
     await tasks.start(server.run)
     _log.info("metrics can be read on port %d", server.ports[listener.name])
-
-
-def _load_metrics(router: Router) -> Callable[[], bytes]:
-    """Return what renders the metrics of what serves at the time; its library is loaded here."""
-    # See `MetricsFront`.
-    from vsr.engine.execution_metrics import execution_metrics  # noqa: PLC0415
-    from vsr.upstream.metrics import clusters_of, make_renderer  # noqa: PLC0415
-
-    graphs = partial(execution_metrics, router.parts.executions)
-    return make_renderer(partial(clusters_of, router.active), graphs)
 
 
 async def _end_on_signal(server: Server, signals: Signals) -> None:

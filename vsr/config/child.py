@@ -18,6 +18,7 @@ from vsr.config.attempt import Code, Reason, Stage
 from vsr.config.files import DocumentFiles
 from vsr.config.history import Document
 from vsr.config.lifecycle import Compiled, Refused, Update, reasons_of
+from vsr.config.redaction import Redactor
 from vsr.config.report import Report
 from vsr.config.serving import Gateway
 from vsr.config.source import check_bytes
@@ -177,9 +178,14 @@ def answer(question: bytes, environ: Mapping[str, str], check: Check) -> Iterabl
         checked = check_bytes(asked.text, environ, report, gateway=Gateway(asked.gateway))
         check(checked.snapshot)
     except ConfigRejected as error:
-        yield msgspec.json.encode(_Head(_staged(error), _included(report)))
+        reasons = cleaned(staged_reasons(error), redactor_of(report, environ))
+        yield msgspec.json.encode(_Head(reasons, _included(report)))
         return
-    yield msgspec.json.encode(_Head((), _included(report), checked.warnings))
+    redactor = redactor_of(report, environ) if checked.warnings else Redactor()
+    warnings = tuple(
+        msgspec.structs.replace(each, what=redactor.clean(each.what)) for each in checked.warnings
+    )
+    yield msgspec.json.encode(_Head((), _included(report), warnings))
     snapshot = checked.snapshot
     for name in snapshot.__struct_fields__:
         value = getattr(snapshot, name)
@@ -190,12 +196,29 @@ def answer(question: bytes, environ: Mapping[str, str], check: Check) -> Iterabl
             yield pickle.dumps((name, True, value[at : at + _BATCH]), -1)
 
 
-def _staged(error: ConfigRejected) -> tuple[Reason, ...]:
+def staged_reasons(error: ConfigRejected) -> tuple[Reason, ...]:
     """Return the reasons, each with the stage that finds such a fault."""
     stages = {Code.INVALID_DOCUMENT: Stage.PARSE, Code.UNSUPPORTED: Stage.VALIDATE}
     return tuple(
         msgspec.structs.replace(reason, stage=stages.get(reason.code, Stage.COMPILE))
         for reason in reasons_of(error, Stage.COMPILE)
+    )
+
+
+def redactor_of(report: Report, environ: Mapping[str, str]) -> Redactor:
+    """Return what knows the credentials of the document that `report` is about."""
+    contents = report.files.contents
+    files = {name: each for name, each in contents.items() if name not in report.included}
+    return Redactor.of(report.lines.root, environ, files)
+
+
+def cleaned(reasons: tuple[Reason, ...], redactor: Redactor) -> tuple[Reason, ...]:
+    """Return reasons without credentials: they are told to more than the document's author."""
+    return tuple(
+        msgspec.structs.replace(
+            each, message=redactor.clean(each.message), path=redactor.clean(each.path)
+        )
+        for each in reasons
     )
 
 

@@ -23,6 +23,8 @@ class DocumentFiles:
 
     folder: Path | None = None
     """Where relative paths start; None: the document is no file, and may name none."""
+    allowed: frozenset[str] | None = None
+    """What may be read, by the path that the document writes; None: anything."""
     contents: dict[str, bytes] = attrs.field(factory=dict, init=False, repr=False)
     """Of every file that has been read."""
 
@@ -38,12 +40,15 @@ class DocumentFiles:
             limit_bytes: of its size.
 
         Raises:
-            FileRefused: it is missing, unreadable, empty or too large, no regular file, or a file
-                that everybody may write.
+            FileRefused: it is missing, unreadable, empty or too large, no regular file, a file that
+                everybody may write, or not allowed.
         """
         if self.folder is None:
             why = "only a document that is a file itself may name files"
             raise FileRefused(why, "write the document to a file")
+        if self.allowed is not None and name not in self.allowed:
+            why = "whoever may not write the document may not let other files be read"
+            raise FileRefused(why, "name a file that the persisted document names, too")
         content = self.contents.get(name)
         if content is None:
             content = self.contents[name] = _read(self.folder / name, limit_bytes)

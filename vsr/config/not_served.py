@@ -24,8 +24,7 @@ NOT_SERVED_KEYS: Mapping[str, frozenset[str]] = {
         "ObservabilityConfig": "metrics profiling",
         "RouterSettings": "learning streamed_body",
         "Services": """
-            api management_api ratelimit response_api router_replay
-            startup_status""",
+            api ratelimit response_api router_replay startup_status""",
         "Stores": "memory response_cache vector_store",
     }.items()
 }

@@ -13,6 +13,7 @@ from vsr.config.document.decision_plugin import DecisionPlugin
 from vsr.config.document.objects import DocumentObject, fields_of
 from vsr.config.document.root import Document
 from vsr.config.document.routing import Routing
+from vsr.config.management import check_management
 from vsr.config.names import recipe_routings
 from vsr.config.not_served import (
     NOT_SERVED_KEYS,
@@ -61,6 +62,7 @@ def check_serving(
     else:
         check_alike(document, report)
     _check_tracing(document, report)
+    check_management(document, report)
     if not document.providers.models:
         _check_references(document, report)
 

@@ -6,6 +6,7 @@ from vsr.resources.cluster import Cluster
 from vsr.resources.egress import Egress
 from vsr.resources.listener import Listener
 from vsr.resources.looper import LooperSettings
+from vsr.resources.management import Management
 from vsr.resources.program import Program
 from vsr.resources.route import Route
 from vsr.resources.tracing import Tracing
@@ -44,6 +45,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     settings: Settings = Settings()
     tracing: Tracing | None = None
     """None: requests are not traced."""
+    management: Management = Management()
 
     @property
     def has_graphs(self) -> bool:

@@ -1,6 +1,7 @@
 """A configuration that is built and warm, and the requests that still use it."""
 
 from collections.abc import Callable
+from weakref import WeakSet
 
 import attrs
 
@@ -69,9 +70,19 @@ class ActiveGeneration:
     """Which generation new requests are pinned to; None until the first activation."""
 
     current: Generation | None = None
+    _retired: "WeakSet[Generation]" = attrs.field(factory=WeakSet, init=False)
+    """Those that nothing but their requests may still hold."""
+
+    @property
+    def alive(self) -> list[Generation]:
+        """Return what serves now, then what requests still use, the newest first."""
+        used = [each for each in self._retired if each.leases]
+        used.sort(key=lambda each: each.version, reverse=True)
+        return used if self.current is None else [self.current, *used]
 
     def activate(self, generation: Generation) -> None:
         """Serve `generation` from now on and retire the one before."""
         previous, self.current = self.current, generation
         if previous is not None:
             previous.retire()
+            self._retired.add(previous)

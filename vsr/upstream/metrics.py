@@ -18,10 +18,8 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from vsr.routing.generation import ActiveGeneration
 from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.cluster_state import ClusterState
-from vsr.upstream.clusters import Clusters
 from vsr.upstream.policy.host import Host
 from vsr.upstream.policy.stats import DURATION_BOUNDS_S, ClusterStats
 
@@ -47,12 +45,6 @@ def make_renderer(
     registry = CollectorRegistry()
     registry.register(_Served(clusters, more))
     return partial(generate_latest, registry)
-
-
-def clusters_of(active: ActiveGeneration) -> Iterable[RuntimeCluster]:
-    """Return the clusters of what serves now."""
-    upstream = None if active.current is None else active.current.upstream
-    return upstream if isinstance(upstream, Clusters) else ()
 
 
 @attrs.frozen

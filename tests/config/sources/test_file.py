@@ -1,7 +1,7 @@
 """The document as a file that is looked at again and again."""
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import attrs
@@ -13,7 +13,7 @@ from vsr.config.history import Document
 from vsr.config.lifecycle import Ticket, Update
 from vsr.config.origin import Origin
 from vsr.config.sources import file as module
-from vsr.config.sources.file import FileSource, Stamp, Watched, look
+from vsr.config.sources.file import FileSource, Stamp, Stamps, Watched, look
 
 OLD, NEW, NEWER = (Stamp(1, 1, at, at, 10) for at in (1, 2, 3))
 FILE, OTHER = Path("config.yaml"), Path("graph.yaml")
@@ -252,6 +252,62 @@ async def test_author_who_said_so_before_is_the_origin(watch: Watch) -> None:
 
 def _unheard(document_hash: str, origin: Origin, reasons: tuple[Reason, ...]) -> Attempt:
     return Attempt(1, document_hash, origin, 0.0, reasons=reasons)
+
+
+async def test_file_that_is_replaced_while_it_is_read_is_read_again(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the newer text would be taken for that of the older file, and given up as superseded."""
+    newer = [b"a: 3\n"]
+
+    def read(path: Path) -> bytes:
+        if newer:
+            _written(path.with_suffix(".new"), newer.pop()).replace(path)
+        return path.read_bytes()
+
+    monkeypatch.setattr("vsr.config.sources.file._read", read)
+    _written(watch.file.with_suffix(".new"), b"a: 2\n").replace(watch.file)
+
+    update = await watch.next()
+
+    await watch.nothing()
+    assert update.document.text == b"a: 3\n"
+    assert update.is_newest()
+
+
+async def test_what_is_asked_for_during_a_look_is_done_after_it(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The look may have been too early to show what it is asked for."""
+    asked: list[int] = []
+
+    def late(files: Sequence[Path]) -> Stamps:
+        found = look(files)
+        if not asked:
+            asked.append(1)
+            _written(watch.file.with_suffix(".new"), b"a: 2\n").replace(watch.file)
+            trio.from_thread.run_sync(watch.source.reread)
+        return found
+
+    monkeypatch.setattr("vsr.config.sources.file.look", late)
+
+    update = await watch.next()
+
+    assert update.document.text == b"a: 2\n"
+    await watch.nothing()
+    assert update.is_newest()
+
+
+async def test_same_bytes_of_an_author_are_submitted_once(watch: Watch) -> None:
+    """Who writes a document through the API waits for what becomes of it, whatever it says."""
+    api = [Origin("api", "admin", "req-1")]
+    watch.source.origin_of = lambda _: api.pop() if api else None
+    _written(watch.file.with_suffix(".new"), b"a: 1\n").replace(watch.file)
+    watch.source.look_now()
+
+    assert (await watch.next()).origin == Origin("api", "admin", "req-1")
+    watch.source.look_now()
+    await watch.nothing()
 
 
 def _written(file: Path, content: bytes) -> Path:

@@ -15,6 +15,7 @@ from vsr.config.document.integrations import LooperConfig
 from vsr.config.document.root import Document
 from vsr.config.document.services import AuthzConfig
 from vsr.config.egress import egress_of
+from vsr.config.management import compile_management
 from vsr.config.names import (
     DEFAULT_RECIPE,
     PUBLISHED_AUTO_NAME,
@@ -68,6 +69,7 @@ def compile_snapshot(
             egress=egress_of(document),
         ),
         tracing=compile_tracing(document),
+        management=compile_management(document),
     )
 
 

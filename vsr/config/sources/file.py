@@ -130,6 +130,10 @@ class FileSource:
         self._is_forced = True
         self._wanted.set()
 
+    def look_now(self) -> None:
+        """Look at once: somebody has just written the file, if it was not seen before."""
+        self._wanted.set()
+
     async def run(
         self, begun: Document, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
@@ -149,17 +153,18 @@ class FileSource:
                 self._is_forced = is_forced
                 continue  # it is tried again with the next look
             watched.read = seen
-            if contents != self._taken or is_forced:
-                self._submit(contents)
+            author = self.origin_of(contents[self.path] or b"")
+            if contents != self._taken or is_forced or author is not None:
+                self._submit(contents, author or Origin(OriginSource.FILE))
 
-    def _submit(self, contents: Contents) -> None:
+    def _submit(self, contents: Contents, origin: Origin) -> None:
         text = contents[self.path] or b""
         self._taken, newest = dict(contents), object()
         self._newest = newest
         self.submit(
             Update(
                 Document(text),
-                self.origin_of(text) or Origin(OriginSource.FILE),
+                origin,
                 self.path,
                 is_newest=lambda: self._newest is newest,
                 on_included=self._follow_if(newest),

@@ -124,6 +124,11 @@ class OutlierDetector:
         """
         return host.is_ejected and self._end_ejection(host, self._trackers[host], now)
 
+    def last_ejection(self, host: Host) -> tuple[EjectionReason | None, float]:
+        """Return why an endpoint was ejected last, None if it never was, and until when."""
+        tracker = self._trackers[host]
+        return tracker.reason, tracker.ejected_until
+
     def _eject(self, host: Host, reason: EjectionReason, now: float) -> bool:
         """Eject a rotating endpoint if the cluster may lose one more; return whether it did."""
         settings = self.settings
@@ -136,6 +141,7 @@ class OutlierDetector:
         if tracker.multiplier * base_s < longest_s + base_s:
             tracker.multiplier += 1
         tracker.ejected_until = now + min(tracker.multiplier * base_s, longest_s)
+        tracker.reason = reason
         host.is_ejected = True
         self.events.append(Ejection(host, reason))
         return True
@@ -205,4 +211,6 @@ class _Tracker:
     multiplier: int = 0
     """How many times the base ejection the last one was, less what has been forgiven since."""
     ejected_until: float = 0.0
+    reason: EjectionReason | None = None
+    """Of the last ejection."""
     returned_at: float = 0.0

@@ -1,0 +1,1 @@
+"""The management API: configuration, status and drain of a Router that serves."""

@@ -1,0 +1,236 @@
+"""Changing the configuration: one change at a time, checked before anything is written.
+
+Source of preconditions, codes and outcomes: standalone-mode 5.4.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import attrs
+import msgspec
+
+from vsr.admin.answer import Answer, Invalid, Refusal, told
+from vsr.admin.call import Call
+from vsr.admin.config_reads import etag_line, etag_of, hash_of, persisted
+from vsr.admin.ports import Checked, Configuration, DocumentChanged, DocumentFailed
+from vsr.admin.shapes import Deployed, RollbackBody, TextBody, attempt_view, reason_view
+from vsr.config.attempt import Attempt, AttemptStatus, Code, Reason
+from vsr.config.history import Document, Record
+from vsr.config.inspection import Inspect, Mode
+from vsr.config.origin import Origin, OriginSource
+from vsr.config.record_ids import is_record_id
+
+_MAX_DIGITS = 19
+
+
+class _Change(msgspec.Struct, frozen=True):
+    """What is to be written."""
+
+    document: Document
+    origin: Origin
+    invalid: str = "CONFIG_VALIDATION_ERROR"
+    """Code of the refusal of a document that is not valid."""
+
+
+@attrs.define(eq=False)
+class ConfigWrites:
+    """Handlers that write the document."""
+
+    configuration: Configuration
+    _is_busy: bool = attrs.field(default=False, init=False)
+
+    async def patch(self, call: Call) -> Answer:
+        """Answer `PATCH /api/v1/config`."""
+        text = _text(call)
+
+        async def merged(current: bytes) -> _Change:
+            question = Inspect(text, mode=Mode.MERGE, base=current)
+            inspected = await self.configuration.inspect(question)
+            _refuse(inspected.reasons, "CONFIG_VALIDATION_ERROR")
+            return _Change(Document(inspected.candidate), _origin(call, OriginSource.API))
+
+        return await self._in_turn(call, merged)
+
+    async def put(self, call: Call) -> Answer:
+        """Answer `PUT /api/v1/config`."""
+        text = _text(call)
+
+        async def whole(_current: bytes) -> _Change:  # noqa: ASYNC124  # as the others are
+            return _Change(Document(text), _origin(call, OriginSource.API))
+
+        return await self._in_turn(call, whole)
+
+    async def rollback(self, call: Call) -> Answer:
+        """Answer `POST /api/v1/config/rollback`."""
+        body = call.read(RollbackBody)
+        wanted = _wanted(body)
+
+        async def recorded(_current: bytes) -> _Change:
+            record = _find(await self._records(), wanted)
+            document = await self._document(record)
+            origin = _origin(call, OriginSource.ROLLBACK)
+            origin = msgspec.structs.replace(origin, rollback_of=record.version)
+            return _Change(document, origin, "BACKUP_INVALID")
+
+        return await self._in_turn(call, recorded)
+
+    async def _in_turn(self, call: Call, make: Callable[[bytes], Awaitable[_Change]]) -> Answer:
+        """Make a change and serve it, if nobody else is doing so."""
+        if call.if_match is None:
+            message = "If-Match must have the ETag of the document that is to be changed, or *."
+            raise Refusal(428, "PRECONDITION_REQUIRED", message)
+        if self._is_busy:
+            raise Refusal(409, "DEPLOY_IN_PROGRESS", "Another change is in progress.")
+        self._is_busy = True
+        try:
+            current = await persisted(self.configuration)
+            if not _matches(call.if_match, current):
+                raise _changed(412, current)
+            change = await make(current)
+            checked = await self.configuration.check(change.document)
+            _refuse(checked.reasons, change.invalid)
+            _refuse_restarts(checked)
+            return await self._deploy(change, current)
+        finally:
+            self._is_busy = False
+
+    async def _deploy(self, change: _Change, current: bytes) -> Answer:
+        try:
+            kept = await self.configuration.keep(current)
+        except DocumentFailed as error:
+            message = f"The document that would be replaced cannot be kept: {error}."
+            raise Refusal(500, "BACKUP_ERROR", message) from None
+        document = change.document
+        try:
+            attempt = await self.configuration.deploy(document, change.origin, current)
+        except DocumentChanged:
+            raise _changed(409, await persisted(self.configuration)) from None
+        except DocumentFailed as error:
+            message = f"The document cannot be written: {error}."
+            raise Refusal(500, "WRITE_ERROR", message) from None
+        return _deployed(change, attempt, kept)
+
+    async def _records(self) -> list[Record]:
+        try:
+            return await self.configuration.records()
+        except DocumentFailed as error:
+            raise Refusal(500, "READ_ERROR", f"The history cannot be read: {error}.") from None
+
+    async def _document(self, record: Record) -> Document:
+        if not record.has_document:
+            message = "That version has no document: it came from where it stays."
+            raise Refusal(409, "VERSION_HAS_NO_DOCUMENT", message)
+        try:
+            found = await self.configuration.recorded(record.id)
+        except DocumentFailed as error:
+            raise Refusal(500, "READ_ERROR", f"The history cannot be read: {error}.") from None
+        if found is None:
+            raise _unknown()
+        return found
+
+
+def _text(call: Call) -> bytes:
+    body = call.read(TextBody)
+    if not body.yaml.strip():
+        raise Invalid("yaml is empty.")
+    return body.yaml.encode()
+
+
+def _origin(call: Call, source: OriginSource) -> Origin:
+    return Origin(source, call.caller.principal, call.request_id)
+
+
+def _matches(if_match: str, current: bytes) -> bool:
+    """Return whether a precondition holds. Source: RFC 9110, If-Match, strong comparison."""
+    tags = [each.strip() for each in if_match.split(",")]
+    return "*" in tags or etag_of(current) in tags
+
+
+def _changed(status: int, current: bytes) -> Refusal:
+    message = "The document has changed since it was read; read it again."
+    return Refusal(status, "CONFIG_CHANGED", message, lines=(etag_line(current),))
+
+
+def _unknown() -> Refusal:
+    return Refusal(404, "VERSION_NOT_FOUND", "The history has no such version.")
+
+
+def _refuse(reasons: tuple[Reason, ...], code: str) -> None:
+    if not reasons:
+        return
+    if code != "BACKUP_INVALID" and all(each.code is Code.INVALID_DOCUMENT for each in reasons):
+        code = "YAML_PARSE_ERROR"
+    message = "; ".join(
+        f"{each.path}: {each.message}" if each.path else each.message for each in reasons
+    )
+    raise Refusal(400, code, message, reasons=tuple(reason_view(each) for each in reasons))
+
+
+def _refuse_restarts(checked: Checked) -> None:
+    if checked.restarts:
+        reasons = tuple(reason_view(each) for each in checked.restarts)
+        message = "; ".join(f"{each.path}: {each.message}" for each in checked.restarts)
+        raise Refusal(409, "RESTART_REQUIRED", message, reasons=reasons)
+
+
+def _wanted(body: RollbackBody) -> int | str:
+    """Return the number of a version, or the id of a record.
+
+    Raises:
+        Invalid: both forms are given, or none, or one that is neither.
+    """
+    if (body.config_version is None) == (body.version is None):
+        raise Invalid("Name one of config_version and version.")
+    if body.version is None:
+        number = body.config_version or 0
+        if not 1 <= number < 10**_MAX_DIGITS:
+            raise Invalid("config_version must be a version's number, from 1.")
+        return number
+    text = body.version
+    if is_record_id(text):
+        return text
+    if text.isascii() and text.isdigit() and text[0] != "0" and len(text) <= _MAX_DIGITS:
+        return int(text)
+    raise Invalid("version must be the id of a record, or a version's number.")
+
+
+def _find(records: list[Record], wanted: int | str) -> Record:
+    for record in records:
+        if wanted == (record.id if isinstance(wanted, str) else record.version):
+            return record
+    raise _unknown()
+
+
+def _deployed(change: _Change, attempt: Attempt | None, kept: str) -> Answer:
+    text = change.document.text
+    status, outcome, standing, message = _outcome(attempt)
+    return told(
+        Deployed(
+            outcome,
+            kept,
+            etag_of(text),
+            standing,
+            hash_of(text) if attempt is None else attempt.document_hash,
+            message,
+            None if attempt is None else attempt_view(attempt),
+            0 if attempt is None else attempt.version,
+            change.origin.rollback_of,
+        ),
+        status,
+        (etag_line(text),),
+    )
+
+
+def _outcome(attempt: Attempt | None) -> tuple[int, str, str, str]:
+    """Return the status of the answer, its outcome, how the activation stands, and a message."""
+    if attempt is None:
+        message = "The document is written; whether it serves is not known yet."
+        return 202, "accepted", "pending", message
+    match attempt.status:
+        case AttemptStatus.ACTIVE:
+            return 200, "success", "active", f"Version {attempt.version} serves."
+        case AttemptStatus.FAILED:
+            message = "The document is written and refused; the version before serves on."
+            return 503, "activation_failed", "failed", f"{message} {attempt.text}"
+        case _:
+            message = "The document is written; a newer one took its place before it served."
+            return 202, "accepted", "superseded", message

@@ -1,0 +1,189 @@
+"""What the management API asks of whatever serves: one process, or the workers of a supervisor."""
+
+from typing import Protocol
+
+import msgspec
+
+from vsr.config.attempt import Attempt, LifecycleStatus, Reason
+from vsr.config.history import Document, Record
+from vsr.config.inspection import Inspect, Inspected
+from vsr.config.origin import Origin
+from vsr.resources.management import Management
+
+
+class GenerationView(msgspec.Struct, frozen=True):
+    """A version of the configuration that is alive."""
+
+    version: int
+    active: bool
+    """Whether new requests get it."""
+    leases: int
+    """Requests that use it."""
+
+
+class ServingView(msgspec.Struct, frozen=True):
+    """What serves, at one moment."""
+
+    ready: bool
+    draining: bool
+    workers: int
+    uptime_s: float
+    open_connections: int
+    """Of clients."""
+    listeners: dict[str, int]
+    """Port by name."""
+    generations: tuple[GenerationView, ...]
+
+
+class BreakerView(msgspec.Struct, frozen=True):
+    """The circuit breaker of one cluster."""
+
+    open: bool
+    """Whether a further attempt would be refused now."""
+    active: int
+    waiting: int
+    max_connections: int
+    max_pending_requests: int
+    max_requests: int
+
+
+class EndpointView(msgspec.Struct, frozen=True):
+    """An endpoint as it is doing; its address is not told."""
+
+    name: str
+    available: bool
+    """Whether calls may go there."""
+    healthy: bool
+    """By active health checks; true where there are none."""
+    ejected: bool
+    """By outlier detection."""
+    ejection_reason: str | None
+    """Of the last ejection."""
+    ejected_for_s: float | None
+    """How long it stays out yet."""
+    in_flight: int
+    weight: int
+    latency_ms: float | None
+    """Moving average up to the response head, where the balancing policy measures it."""
+    attempts: dict[str, int]
+    """That have ended, by outcome."""
+
+
+class ClusterView(msgspec.Struct, frozen=True):
+    """The endpoints of one model."""
+
+    name: str
+    lb_policy: str
+    panic: bool
+    """Whether endpoints are used that are not available, for want of others."""
+    breaker: BreakerView
+    endpoints: tuple[EndpointView, ...]
+
+
+class Serving(Protocol):
+    """Whatever answers clients."""
+
+    async def view(self) -> ServingView:
+        """Return what serves."""
+        ...
+
+    async def backends(self) -> tuple[ClusterView, ...]:
+        """Return the clusters of what serves, in the document's order; merged over workers."""
+        ...
+
+    async def metrics(self) -> bytes:
+        """Return all metrics in Prometheus' text format 0.0.4."""
+        ...
+
+    def drain(self) -> None:
+        """Begin to drain, as a signal would; a second time does nothing."""
+        ...
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """Whether a document could be served here."""
+
+    reasons: tuple[Reason, ...] = ()
+    """Why not; empty: it could."""
+    restarts: tuple[Reason, ...] = ()
+    """What of it only a restart would bring."""
+    reused: tuple[str, ...] = ()
+    """Components that would serve on as they are."""
+
+
+class DocumentFailed(Exception):
+    """The document's file cannot be used; `str` is safe to show."""
+
+
+class DocumentChanged(Exception):
+    """Somebody else has written the document's file meanwhile."""
+
+
+class Configuration(Protocol):
+    """The document that is served, its file, its history."""
+
+    @property
+    def status(self) -> LifecycleStatus:
+        """Return where the configuration stands; a change in progress does not hold it up."""
+        ...
+
+    @property
+    def management(self) -> Management:
+        """Return the settings of this API in the configuration that serves."""
+        ...
+
+    def standing(self, text: bytes) -> str:
+        """Return `active`, `failed`, `pending` or `unknown`: what has become of a document."""
+        ...
+
+    async def read(self) -> bytes:
+        """Return the document as it is persisted.
+
+        Raises:
+            DocumentFailed: it cannot be read.
+        """
+        ...
+
+    async def inspect(self, question: Inspect) -> Inspected:
+        """Return what becomes of a text; its file is filled in."""
+        ...
+
+    async def check(self, document: Document) -> Checked:
+        """Return whether a document could be served, building nothing."""
+        ...
+
+    async def records(self) -> list[Record]:
+        """Return the history, newest first.
+
+        Raises:
+            DocumentFailed: it cannot be read.
+        """
+        ...
+
+    async def recorded(self, record_id: str) -> Document | None:
+        """Return a recorded document; None if there is none.
+
+        Raises:
+            DocumentFailed: it cannot be read.
+        """
+        ...
+
+    async def keep(self, text: bytes) -> str:
+        """Record a document that is about to be replaced, once; return the id of its record.
+
+        Raises:
+            DocumentFailed: it cannot be written.
+        """
+        ...
+
+    async def deploy(self, document: Document, origin: Origin, replaced: bytes) -> Attempt | None:
+        """Write a document in place of `replaced`, and wait for the activation that follows.
+
+        Returns:
+            How it ended; None if it has not within 20 s.
+
+        Raises:
+            DocumentChanged: the file holds something else than `replaced`.
+            DocumentFailed: it cannot be written; it is as it was.
+        """
+        ...

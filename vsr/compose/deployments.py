@@ -1,0 +1,200 @@
+"""The document as the management API changes it: its file, its history, its lifecycle.
+
+Implements `admin.ports.Configuration` for one process and for a supervisor alike: what serves is
+behind the installation.
+"""
+
+import hashlib
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import TypeVar
+
+import attrs
+import msgspec
+import trio
+
+from vsr.admin.ports import Checked, DocumentChanged, DocumentFailed
+from vsr.config.attempt import Attempt, AttemptStatus, Code, LifecycleStatus, Stage
+from vsr.config.attribution import Attributions
+from vsr.config.history import Document, History, HistoryFailed, Record
+from vsr.config.inspection import ChildInspector, Inspect, Inspected
+from vsr.config.lifecycle import Lifecycle, Refused, Update
+from vsr.config.origin import Origin, OriginSource
+from vsr.config.persisted import FileChanged, read_file, replace_file
+from vsr.config.sources.file import FileSource
+from vsr.resources.management import Management
+from vsr.resources.snapshot import Snapshot
+
+ACTIVATION_S = 20.0
+"""How long a change waits for the activation that follows. Source: standalone-mode 5.4."""
+_AT_ONCE = 2
+_T = TypeVar("_T")
+
+
+def _ignore(stage: Stage) -> None:
+    del stage
+
+
+@attrs.define(eq=False)
+class Deployments:
+    """Writes the watched file, and knows what has become of what was written."""
+
+    lifecycle: Lifecycle
+    source: FileSource
+    history: History
+    attributions: Attributions
+    inspector: ChildInspector
+    serving: Callable[[], Snapshot | None]
+    """Returns what serves now."""
+    reused: Callable[[Snapshot], tuple[str, ...]]
+    """Returns the components that would serve on as they are."""
+    local: Callable[[], datetime]
+    """Now, with the offset of local time."""
+    active_text: str = ""
+    """Hash of the document that serves, without the files that it includes."""
+    _children: trio.CapacityLimiter = attrs.field(factory=lambda: trio.CapacityLimiter(_AT_ONCE))
+    """Of processes that read documents for whoever asks."""
+    _texts: dict[int, str] = attrs.field(factory=dict, init=False)
+    """The same of changes in progress, by number."""
+    _latest: tuple[str, AttemptStatus] | None = attrs.field(default=None, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.source.origin_of = self.attributions.origin_of
+        self.lifecycle.observers.append(self._observe)
+
+    @property
+    def status(self) -> LifecycleStatus:
+        """Return where the configuration stands."""
+        return self.lifecycle.status
+
+    @property
+    def management(self) -> Management:
+        """Return the settings of the API in what serves."""
+        snapshot = self.serving()
+        return Management() if snapshot is None else snapshot.management
+
+    def standing(self, text: bytes) -> str:
+        """Return what has become of a document."""
+        wanted = hashlib.sha256(text).hexdigest()
+        if self._latest is not None and self._latest[0] == wanted:
+            status = self._latest[1]
+            if status is AttemptStatus.PREPARING:
+                return "pending"
+            if status is AttemptStatus.FAILED:
+                return "failed"
+        return "active" if wanted == self.active_text else "unknown"
+
+    async def read(self) -> bytes:
+        """Return the document as it is persisted."""
+        try:
+            return await trio.to_thread.run_sync(read_file, self.source.path)
+        except OSError as error:
+            raise DocumentFailed(error.strerror or "it cannot be used") from None
+
+    async def inspect(self, question: Inspect) -> Inspected:
+        """Return what becomes of a text."""
+        file = str(self.source.path)
+        async with self._children:
+            return await self.inspector.inspect(msgspec.structs.replace(question, file=file))
+
+    async def check(self, document: Document) -> Checked:
+        """Return whether a document could be served."""
+        update = Update(document, Origin(OriginSource.API), self.source.path)
+        try:
+            async with self._children:
+                compiled = await self.lifecycle.compiler.compile(update, _ignore)
+        except Refused as refused:
+            return Checked(refused.reasons)
+        reasons = self.lifecycle.installation.check(compiled.snapshot)
+        restart = Code.RESTART_REQUIRED
+        return Checked(
+            tuple(each for each in reasons if each.code is not restart),
+            tuple(each for each in reasons if each.code is restart),
+            self.reused(compiled.snapshot),
+        )
+
+    async def records(self) -> list[Record]:
+        """Return the history, newest first."""
+        return await _told(self.history.records)
+
+    async def recorded(self, record_id: str) -> Document | None:
+        """Return a recorded document."""
+        return await _told(partial(self.history.document, record_id))
+
+    async def keep(self, text: bytes) -> str:
+        """Record a document that is about to be replaced, once; return the id of its record."""
+        return await _told(partial(self._keep, text))
+
+    async def deploy(self, document: Document, origin: Origin, replaced: bytes) -> Attempt | None:
+        """Write a document, and wait for the activation that follows."""
+        waiting = _Waiting(origin)
+        self.lifecycle.observers.append(waiting.observe)
+        try:
+            await self._write(document, origin, replaced)
+            with trio.move_on_after(ACTIVATION_S):
+                await waiting.done.wait()
+        finally:
+            self.lifecycle.observers.remove(waiting.observe)
+        return waiting.ended
+
+    async def _write(self, document: Document, origin: Origin, replaced: bytes) -> None:
+        if self.lifecycle.is_shutting_down:
+            raise DocumentFailed("the Router is shutting down")
+        # Before it is written: the file may be looked at in that very moment.
+        self.attributions.register(document.text, origin)
+        try:
+            path = self.source.path
+            await trio.to_thread.run_sync(replace_file, path, document, replaced)
+        except FileChanged:
+            self.attributions.withdraw(document.text)
+            raise DocumentChanged from None
+        except OSError as error:
+            self.attributions.withdraw(document.text)
+            raise DocumentFailed(error.strerror or "it cannot be used") from None
+        self.source.look_now()
+
+    def _keep(self, text: bytes) -> str:
+        for record in self.history.records():
+            found = self.history.document(record.id) if record.has_document else None
+            if found is not None and found.text == text:
+                return record.id
+        content_hash = hashlib.sha256(text).hexdigest()
+        origin = Origin(OriginSource.FILE)
+        record = self.history.add(
+            Document(text), content_hash=content_hash, origin=origin, local=self.local()
+        )
+        return record.id
+
+    def _observe(self, attempt: Attempt) -> None:
+        """Remember which document a change is about: its hash becomes that of more files."""
+        text = self._texts.setdefault(attempt.attempt, attempt.document_hash)
+        if attempt.origin.source == OriginSource.STARTUP:
+            text = self.active_text
+        self._latest = text, attempt.status
+        if attempt.finished_at is not None:
+            del self._texts[attempt.attempt]
+            if attempt.status is AttemptStatus.ACTIVE:
+                self.active_text = text
+
+
+@attrs.define(eq=False)
+class _Waiting:
+    """Waits for the change that has a certain origin: this very object."""
+
+    origin: Origin
+    ended: Attempt | None = None
+    done: trio.Event = attrs.field(factory=trio.Event)
+
+    def observe(self, attempt: Attempt) -> None:
+        """Take note of its end."""
+        if attempt.origin is self.origin and attempt.finished_at is not None:
+            self.ended = attempt
+            self.done.set()
+
+
+async def _told(work: Callable[[], _T]) -> _T:
+    try:
+        return await trio.to_thread.run_sync(work)
+    except HistoryFailed as error:
+        raise DocumentFailed(str(error)) from None
