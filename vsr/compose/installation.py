@@ -1,39 +1,19 @@
 """A Router that takes configurations while it serves: one process is the whole installation."""
 
-from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
-from typing import TypeVar
 
 import attrs
 import trio
 
 from vsr.compose.generation import building
 from vsr.compose.router import Router, bind_refused
-from vsr.config.attempt import Code, Reason, Stage
+from vsr.config.attempt import Reason
+from vsr.config.restart import only_by_restart
+from vsr.config.slicing import in_slices
 from vsr.gateway.certificates import load_certificates
 from vsr.gateway.serve import BindFailed, ListenerChange
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.generation import Generation
-from vsr.slices import Sliced
-
-SLICE_S = 0.002
-"""What is built between two looks at the loop takes no longer, but for one resource at a time."""
-_T = TypeVar("_T")
-
-
-async def in_slices(work: Sliced[_T], clock: Callable[[], float] = perf_counter) -> _T:
-    """Return what `work` comes to; requests are served in between."""
-    ends_at = clock() + SLICE_S
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            result: _T = end.value
-            return result
-        if clock() >= ends_at:
-            await trio.lowlevel.checkpoint()
-            ends_at = clock() + SLICE_S
 
 
 @attrs.frozen
@@ -46,15 +26,7 @@ class LocalInstallation:
 
     def check(self, snapshot: Snapshot) -> tuple[Reason, ...]:
         """Return what only a restart would bring."""
-        reasons = []
-        if not snapshot.listeners:
-            what = "standalone mode needs at least one listener in the configuration"
-            reasons.append(Reason(Stage.VALIDATE, Code.INVALID_RESOURCE, what, "listeners"))
-        if snapshot.tracing != self.router.tracing:
-            what = "tracing is set up when the Router starts, so restart it to apply this"
-            path = "global.services.observability.tracing"
-            reasons.append(Reason(Stage.VALIDATE, Code.RESTART_REQUIRED, what, path))
-        return tuple(reasons)
+        return only_by_restart(snapshot, self.router.tracing)
 
     async def prepare(self, snapshot: Snapshot, version: int) -> "PreparedRouter":
         """Build, bind and warm everything that serves `snapshot`.
@@ -92,10 +64,14 @@ class PreparedRouter:
     change: ListenerChange
     reused: tuple[str, ...]
 
-    async def commit(self) -> None:
+    def commit_now(self) -> None:
         """Serve it, in one step between two looks at the loop."""
         self.router.active.activate(self.generation)
         self.router.server.commit(self.change)
+
+    async def commit(self) -> None:
+        """Serve it."""
+        self.commit_now()
         await trio.lowlevel.cancel_shielded_checkpoint()
 
     async def discard(self) -> None:

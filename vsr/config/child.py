@@ -5,7 +5,6 @@ standard output, both made by this module on both sides, so neither is data of s
 """
 
 import os
-import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -17,15 +16,15 @@ from vsr.config.attempt import Code, Reason, Stage
 from vsr.config.files import DocumentFiles
 from vsr.config.history import Document
 from vsr.config.lifecycle import Compiled, Refused, Update, reasons_of
+from vsr.config.parts import parts_of, reading
 from vsr.config.report import Report
 from vsr.config.serving import Gateway
+from vsr.config.slicing import in_slices
 from vsr.config.source import check_bytes
 from vsr.errors import ConfigRejected, Problem
 from vsr.resources.snapshot import Snapshot
 
 _LENGTH = 4
-_BATCH = 32
-"""Resources that are read between two looks at the loop; about a millisecond's worth."""
 _TIMEOUT_S = 60.0
 _NICE = 10
 """Requests go before it where they share a core."""
@@ -86,16 +85,9 @@ async def _compiled(update: Update, parts: Iterator[bytes]) -> Compiled:
     update.on_included(head.included)
     if head.reasons:
         raise Refused(head.reasons[0].stage, head.reasons)
-    members: dict[str, object] = {}
-    for part in parts:
-        name, is_list, items = pickle.loads(part)  # noqa: S301  # our own child's
-        if is_list:
-            members[name] = (*members.get(name, ()), *items)  # type: ignore[misc]  # a tuple
-        else:
-            members[name] = items
-        await trio.lowlevel.checkpoint()
+    snapshot = await in_slices(reading(parts))
     document = Document(update.document.text, head.included)
-    return Compiled(Snapshot(**members), document, head.warnings)  # type: ignore[arg-type]  # of one
+    return Compiled(snapshot, document, head.warnings)
 
 
 def _parts(output: bytes) -> Iterator[bytes]:
@@ -130,14 +122,7 @@ def answer(question: bytes, environ: Mapping[str, str], check: Check) -> Iterabl
         yield msgspec.json.encode(_Head(_staged(error), _included(report)))
         return
     yield msgspec.json.encode(_Head((), _included(report), checked.warnings))
-    snapshot = checked.snapshot
-    for name in snapshot.__struct_fields__:
-        value = getattr(snapshot, name)
-        if not isinstance(value, tuple):
-            yield pickle.dumps((name, False, value), -1)
-            continue
-        for at in range(0, len(value), _BATCH):
-            yield pickle.dumps((name, True, value[at : at + _BATCH]), -1)
+    yield from parts_of(checked.snapshot)
 
 
 def _staged(error: ConfigRejected) -> tuple[Reason, ...]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 DRAIN_GRACE_S = 25.0
 """What requests under way get to finish in a drain. Source: the reference's shutdown."""
 _FORCED_END_S = 2.0
+_QUEUED_S = 1.0
+"""What a client that waited to be accepted in a drain gets to begin its request."""
 NO_CERTIFICATES: Mapping[str, ServerCertificate] = MappingProxyType({})
 
 
@@ -54,6 +56,8 @@ class ListenerServer:
     heads: PlainHeads = attrs.field(factory=PlainHeads)
     connections: set[_Served] = attrs.field(factory=set)
     is_draining: bool = False
+    is_accepting: bool = False
+    """Until the last client that waited to be accepted is."""
     _slot_freed: trio.Event = attrs.field(factory=trio.Event)
 
     idle_s: float = attrs.field(init=False)
@@ -84,6 +88,15 @@ class ListenerServer:
 
     async def accept_forever(self, tasks: trio.Nursery) -> None:
         """Accept until closed; beyond the connection limit clients wait in the accept queue."""
+        self.is_accepting = True
+        try:
+            await self._accept(tasks)
+        finally:
+            self.is_accepting = False
+            if not self.connections:
+                self.on_empty()
+
+    async def _accept(self, tasks: trio.Nursery) -> None:
         while True:
             while len(self.connections) >= self.resource.max_connections:
                 self._slot_freed = trio.Event()
@@ -99,7 +112,8 @@ class ListenerServer:
     def drain(self) -> None:
         """Refuse new connections and let every open one end with its current request."""
         self.is_draining = True
-        self.bound.close()
+        self.bound.finish()
+        self.idle_s = min(self.idle_s, _QUEUED_S)
         for connection in list(self.connections):
             connection.drain()
 
@@ -187,6 +201,11 @@ class Server:
     def open_connections(self) -> int:
         """Return how many client connections are open."""
         return sum(len(server.connections) for server in self._listeners)
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether no client is connected, or waits to be accepted where nobody else is."""
+        return not any(each.connections or each.is_accepting for each in self._listeners)
 
     async def bind(self, listeners: Sequence[Listener]) -> None:
         """Bind every listener.
@@ -288,7 +307,7 @@ class Server:
         return ListenerServer(resource, bound, handler, self._timers, self._tell_empty, certificate)
 
     async def _wait_until_empty(self) -> None:
-        while self.open_connections:
+        while not self.is_empty:
             self._emptied = trio.Event()
             await self._emptied.wait()
 
@@ -299,9 +318,9 @@ class Server:
     def _forget_ended(self) -> None:
         """Forget listeners that are gone, once their last connection is."""
         if not self._front.is_draining:
-            ended = [each for each in self._listeners if each.is_draining and not each.connections]
-            for server in ended:
-                self._listeners.remove(server)
+            for server in list(self._listeners):
+                if server.is_draining and not (server.connections or server.is_accepting):
+                    self._listeners.remove(server)
 
 
 def _place(server: ListenerServer) -> tuple[str, int]:

@@ -1,6 +1,7 @@
 """A configuration that is built and warm, and the requests that still use it."""
 
 from collections.abc import Callable
+from typing import Protocol
 
 import attrs
 
@@ -64,9 +65,21 @@ class Generation:
             tell()
 
 
+class Active(Protocol):
+    """Which generation new requests are pinned to."""
+
+    @property
+    def current(self) -> Generation | None:
+        """Return it, asked for once per request; None until the first activation."""
+        ...
+
+    def activate(self, generation: Generation) -> None:
+        """Serve `generation` from now on and retire the one before."""
+
+
 @attrs.define
 class ActiveGeneration:
-    """Which generation new requests are pinned to; None until the first activation."""
+    """The `Active` of a process that is the whole installation."""
 
     current: Generation | None = None
 

@@ -18,7 +18,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from vsr.routing.generation import ActiveGeneration
+from vsr.routing.generation import Active
 from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.cluster_state import ClusterState
 from vsr.upstream.clusters import Clusters
@@ -49,7 +49,7 @@ def make_renderer(
     return partial(generate_latest, registry)
 
 
-def clusters_of(active: ActiveGeneration) -> Iterable[RuntimeCluster]:
+def clusters_of(active: Active) -> Iterable[RuntimeCluster]:
     """Return the clusters of what serves now."""
     upstream = None if active.current is None else active.current.upstream
     return upstream if isinstance(upstream, Clusters) else ()
