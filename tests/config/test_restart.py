@@ -9,6 +9,7 @@ from vsr.resources.snapshot import Snapshot
 from vsr.resources.tracing import SpanExporter, Tracing
 
 LISTENER = Listener("public", "127.0.0.1", 8899, 30.0)
+TRACING = Tracing(SpanExporter.STDOUT)
 
 
 @pytest.mark.parametrize(
@@ -17,11 +18,11 @@ LISTENER = Listener("public", "127.0.0.1", 8899, 30.0)
         (Snapshot("a", listeners=(LISTENER,)), []),
         (Snapshot("a"), [Code.INVALID_RESOURCE]),
         (
-            Snapshot("a", listeners=(LISTENER,), tracing=Tracing(SpanExporter.STDOUT)),
+            Snapshot("a", listeners=(LISTENER,), tracing=TRACING),
             [Code.RESTART_REQUIRED],
         ),
         (
-            Snapshot("a", tracing=Tracing(SpanExporter.STDOUT)),
+            Snapshot("a", tracing=TRACING),
             [Code.INVALID_RESOURCE, Code.RESTART_REQUIRED],
         ),
     ],

@@ -12,13 +12,11 @@ import attrs
 import msgspec
 import trio
 
-from vsr.compose.installation import LocalInstallation
-from vsr.compose.router import Router
 from vsr.config.attempt import Attempt, AttemptStatus
 from vsr.config.child import ChildCompiler
 from vsr.config.files import DocumentFiles
 from vsr.config.history import DEFAULT_LIMIT, Document, History, folder_for
-from vsr.config.lifecycle import Lifecycle
+from vsr.config.lifecycle import Installation, Lifecycle
 from vsr.config.origin import Origin, OriginSource
 from vsr.config.recorder import DiskRecorder, first_version
 from vsr.config.report import Report
@@ -67,13 +65,13 @@ class LiveConfiguration:
 
     @classmethod
     def of(
-        cls, opened: Opened, router: Router, *, history_limit: int = DEFAULT_LIMIT
+        cls, opened: Opened, installation: Installation, *, history_limit: int = DEFAULT_LIMIT
     ) -> "LiveConfiguration":
-        """Return that of a Router which begins with `opened`."""
+        """Return that of an installation which begins with `opened`."""
         recorder = _recorder(opened.path, history_limit)
         lifecycle = Lifecycle(
             ChildCompiler(_CHILD),
-            LocalInstallation(router, opened.path.parent),
+            installation,
             recorder,
             time.time,
             observers=[_tell],

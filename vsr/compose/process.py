@@ -1,11 +1,8 @@
 """The process: its loop, its signals, its logs, and the Router in it."""
 
-import gc
 import logging
-import os
-import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -13,26 +10,22 @@ from typing import Protocol
 import trio
 
 from vsr.compose.generation import Parts
+from vsr.compose.installation import LocalInstallation
 from vsr.compose.live import LiveConfiguration, open_document
+from vsr.compose.loop import Signals, run_until_signal
+from vsr.compose.metrics import serve_metrics
 from vsr.compose.router import Router
 from vsr.config.history import DEFAULT_LIMIT
 from vsr.config.report import Report
 from vsr.config.source import check_bytes
-from vsr.errors import ConfigRejected
 from vsr.gateway.metrics_listener import MetricsFront
 from vsr.gateway.opening import load_http2
-from vsr.gateway.serve import BindFailed, Server
+from vsr.gateway.serve import Server
 from vsr.network.epoll import EpollNetwork
 from vsr.resources.listener import Listener
 from vsr.telemetry.access_log import AccessLog
 
 _log = logging.getLogger("vsr")
-_FLUSH_S = 2.0
-_COLLECT_EVERY = 20_000
-"""Allocations between collections of the youngest generation; requests leave no cycles behind."""
-
-
-Signals = AsyncIterator[int]
 
 
 class Beside(Protocol):
@@ -40,9 +33,6 @@ class Beside(Protocol):
 
     async def __call__(self, *, task_status: trio.TaskStatus[None]) -> None:
         """Run until cancelled."""
-
-
-Serve = Callable[[EpollNetwork, AccessLog, Signals], Awaitable[None]]
 
 
 def run_router(
@@ -69,12 +59,16 @@ def run_router(
             folder=config_path.parent,
             version=opened.version,
         )
-        live = LiveConfiguration.of(opened, router, history_limit=history_limit)
+        live = LiveConfiguration.of(
+            opened,
+            LocalInstallation(router, config_path.parent),
+            history_limit=history_limit,
+        )
         async with trio.open_nursery() as tasks:
             on_ready = partial(tasks.start_soon, trio.to_thread.run_sync, load_http2)
             await serve_router(router, signals, on_ready, metrics=metrics, beside=live.run)
 
-    _run(serve)
+    run_until_signal(serve)
 
 
 def run_demo(host: str, port: int) -> None:
@@ -94,7 +88,7 @@ def run_demo(host: str, port: int) -> None:
             await serve_router(router, signals, lambda: _say(banner))
             tasks.cancel_scope.cancel(reason="demo ends")
 
-    _run(serve)
+    run_until_signal(serve)
 
 
 async def serve_router(
@@ -119,7 +113,8 @@ async def serve_router(
         for name, bound in router.server.ports.items():
             _log.info("listener %s serves on port %d", name, bound)
         if metrics is not None:
-            await _serve_metrics(router, metrics, tasks)
+            front = MetricsFront(partial(_load_metrics, router))
+            await serve_metrics(router.parts.network, front, metrics, tasks)
         on_ready()
         await _wait_beside(beside, signals)
         _log.info("draining")
@@ -135,18 +130,6 @@ async def _wait_beside(beside: Beside | None, signals: Signals) -> None:
             await tasks.start(beside)
         await anext(signals)
         tasks.cancel_scope.cancel(reason="draining")
-
-
-async def _serve_metrics(router: Router, listener: Listener, tasks: trio.Nursery) -> None:
-    """Let operators read the metrics; without a free address the Router serves all the same."""
-    server = Server(router.parts.network, MetricsFront(partial(_load_metrics, router)))
-    try:
-        await server.bind([listener])
-    except BindFailed as error:
-        _log.error("metrics cannot be read: %s", error)  # no traceback helps
-        return
-    await tasks.start(server.run)
-    _log.info("metrics can be read on port %d", server.ports[listener.name])
 
 
 def _load_metrics(router: Router) -> Callable[[], bytes]:
@@ -165,58 +148,6 @@ async def _end_on_signal(server: Server, signals: Signals) -> None:
         server.force_end()
 
 
-def _run(serve: Serve) -> None:
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
-    )
-    # It writes every header line that it compresses, keys included, whoever lowers that level.
-    logging.getLogger("hpack").setLevel(logging.INFO)
-
-    async def main() -> None:
-        # What has been built by now stays: the collector need not look at it again, nor so often.
-        # What little garbage loading left stays with it: finding that takes a tenth of a second.
-        gc.freeze()
-        gc.set_threshold(_COLLECT_EVERY)
-        gc.enable()
-        network = EpollNetwork()
-        access_log = AccessLog(_write_stdout)
-        # Open until the last line is written: an unread signal would end the process before.
-        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            async with trio.open_nursery() as tasks:
-                await tasks.start(network.run)
-                tasks.start_soon(access_log.run)
-                try:
-                    await serve(network, access_log, signals)
-                finally:
-                    with trio.CancelScope(shield=True, relative_deadline=_FLUSH_S):
-                        await access_log.flush()
-                tasks.cancel_scope.cancel(reason="stopped")
-
-    try:
-        trio.run(main)
-    except BaseExceptionGroup as group:
-        raise _first_rejection(group) or group from None
-
-
-def _first_rejection(group: BaseExceptionGroup[BaseException]) -> BaseException | None:
-    """Return the rejection that a nursery wrapped, if it is what ended the process."""
-    found: BaseException | None = group.subgroup(ConfigRejected)
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return found
-
-
 def _say(text: str) -> None:
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
-
-
-async def _write_stdout(data: bytes) -> None:
-    """Write past Python's own buffer: a reader that is stuck must not hold up the exit."""
-
-    def write() -> None:
-        left = memoryview(data)
-        while left:
-            left = left[os.write(sys.stdout.fileno(), left) :]
-
-    await trio.to_thread.run_sync(write, abandon_on_cancel=True)

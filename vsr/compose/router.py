@@ -89,14 +89,12 @@ class Router:
                 self._upkeep = upkeep
                 await upkeep.start(self.parts.background.run)
                 async with trio.open_nursery() as serving:
-                    first, self._first = self._first, None
-                    assert first is not None  # noqa: S101  # it runs once
                     if self.parts.active is None:
                         await serving.start(self.server.run)
-                        await self.activate(first)
+                        await self.activate(self._take_first())
                     else:
-                        # Others serve the clients that wait until it is warm.
-                        await self.activate(first)
+                        # Other workers serve the clients that come before it is warm.
+                        await self.activate(self._take_first())
                         await serving.start(self.server.run)
                     task_status.started()
                 upkeep.cancel_scope.cancel(reason="drained")
@@ -104,6 +102,12 @@ class Router:
             if self._traced is not None:
                 with trio.CancelScope(shield=True, relative_deadline=_FLUSH_S):
                     await self._traced.close()
+
+    def _take_first(self) -> Generation:
+        """Return the first generation, and keep it no longer: others take its place."""
+        first, self._first = self._first, None
+        assert first is not None  # noqa: S101  # it runs once
+        return first
 
     async def activate(self, generation: Generation) -> None:
         """Warm `generation` and serve it in place of the one before; `run` is running."""

@@ -25,6 +25,11 @@ class InheritedNetwork:
             before.close()
         self._given[address, port] = sock
 
+    def drop(self) -> None:
+        """Close what was given and is not wanted."""
+        while self._given:
+            self._given.popitem()[1].close()
+
     def connect(
         self,
         host: str,

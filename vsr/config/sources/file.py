@@ -35,6 +35,7 @@ class Stamp(msgspec.Struct, frozen=True):
     size_bytes: int = 0
 
 
+_UNSEEN = Stamp(size_bytes=-1)
 Stamps = Mapping[Path, Stamp]
 
 
@@ -111,7 +112,8 @@ class FileSource:
             read: what the document was when it was read last.
             task_status: started once the first look was taken.
         """
-        watched = Watched(await self._look())
+        # Who knows what it has become since it was read: it is compared once.
+        watched = Watched({**await self._look(), self.path: _UNSEEN})
         task_status.started()
         last = read
         while True:

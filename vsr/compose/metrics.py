@@ -1,0 +1,26 @@
+"""The metrics listener of a process."""
+
+import logging
+
+import trio
+
+from vsr.gateway.metrics_listener import MetricsFront
+from vsr.gateway.serve import BindFailed, Server
+from vsr.network.port import Network
+from vsr.resources.listener import Listener
+
+_log = logging.getLogger("vsr")
+
+
+async def serve_metrics(
+    network: Network, front: MetricsFront, listener: Listener, tasks: trio.Nursery
+) -> None:
+    """Let operators read the metrics; without a free address the Router serves all the same."""
+    server = Server(network, front)
+    try:
+        await server.bind([listener])
+    except BindFailed as error:
+        _log.error("metrics cannot be read: %s", error)  # no traceback helps
+        return
+    await tasks.start(server.run)
+    _log.info("metrics can be read on port %d", server.ports[listener.name])
