@@ -148,7 +148,7 @@ async def test_killed_worker_takes_its_own_requests_only(router: Started) -> Non
         async with trio.open_nursery() as nursery:
             for _ in range(CLIENTS):
                 nursery.start_soon(load.keep_asking)
-            await until(lambda: load.answers > 2 * CLIENTS)
+            await load.more(2 * CLIENTS)
             # Clients that wait in the queue while nobody accepts.
             for pid in pids(router):
                 os.kill(pid, signal.SIGSTOP)
@@ -162,7 +162,7 @@ async def test_killed_worker_takes_its_own_requests_only(router: Started) -> Non
                 client.close()
             nursery.start_soon(fresh.connect_each_time)
             await until(lambda: len(pids(router)) == WORKERS + 1, PATIENCE_S)
-            await until(lambda: fresh.answers > CLIENTS)
+            await fresh.more(CLIENTS)
             nursery.cancel_scope.cancel()
 
     assert [each.status for each in queued if each is not None] == [200] * CLIENTS
@@ -185,7 +185,9 @@ async def test_streams_end_whole_in_a_drain_of_workers(router: Started, backend:
         async with trio.open_nursery() as nursery:
             for client in clients:
                 nursery.start_soon(stream, client)
-            await until(lambda: sum(call.bytes_sent > 0 for call in backend.calls) == CLIENTS)
+            await until(
+                lambda: sum(call.bytes_sent > 0 for call in backend.calls) == CLIENTS, PATIENCE_S
+            )
             router.send(signal.SIGTERM)
             await router.says(DRAINS)
         code = await router.process.wait()
@@ -207,7 +209,7 @@ async def test_drain_of_workers_ends_early_at_a_second_signal(
     with trio.fail_after(PATIENCE_S):
         with await connect(router.port, receive_buffer_bytes=4096) as client:
             await client.send(post(chat(stream=True)))
-            await until(lambda: any(call.bytes_sent for call in backend.calls))
+            await until(lambda: any(call.bytes_sent for call in backend.calls), PATIENCE_S)
             router.send(signal.SIGTERM)
             await router.says(DRAINS)
             router.send(signal.SIGTERM)
@@ -243,7 +245,7 @@ async def _kill_amid_activation(
         async with trio.open_nursery() as clients:
             for _ in range(CLIENTS):
                 clients.start_soon(load.keep_asking)
-            await until(lambda: load.answers > CLIENTS)
+            await load.more(CLIENTS)
             change(config, 2)
             await trio.sleep(after_s)
             router.send(signal.SIGKILL)

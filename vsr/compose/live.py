@@ -5,7 +5,6 @@ import os
 import signal
 import time
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
 import attrs
@@ -23,6 +22,7 @@ from vsr.config.report import Report
 from vsr.config.source import check_bytes, read_document
 from vsr.config.sources.file import FileSource
 from vsr.resources.snapshot import Snapshot
+from vsr.workers.components import Components, OnFailure
 
 _log = logging.getLogger("vsr.config")
 _CHILD = "vsr.commands.compile_child"
@@ -62,10 +62,16 @@ class LiveConfiguration:
     source: FileSource
     recorder: DiskRecorder
     opened: Opened
+    components: Components
 
     @classmethod
     def of(
-        cls, opened: Opened, installation: Installation, *, history_limit: int = DEFAULT_LIMIT
+        cls,
+        opened: Opened,
+        installation: Installation,
+        *,
+        history_limit: int = DEFAULT_LIMIT,
+        components: Components | None = None,
     ) -> "LiveConfiguration":
         """Return that of an installation which begins with `opened`."""
         recorder = _recorder(opened.path, history_limit)
@@ -82,7 +88,7 @@ class LiveConfiguration:
             lifecycle.reject,
             included=frozenset(opened.document.included),
         )
-        return cls(lifecycle, source, recorder, opened)
+        return cls(lifecycle, source, recorder, opened, components or Components())
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Take changes until cancelled; the Router serves what it was opened with."""
@@ -93,10 +99,18 @@ class LiveConfiguration:
         if opened.is_new and active is not None:
             await self.recorder.record(opened.document, active)
         async with trio.open_nursery() as tasks:
-            await tasks.start(self.lifecycle.run)
-            await tasks.start(partial(self.source.run, opened.document.text))
+            restart = OnFailure.RESTART
+            keep = self.components.run
+            await tasks.start(keep, "configuration", restart, self.lifecycle.run)
+            await tasks.start(keep, "file source", restart, self._follow_file)
             await tasks.start(self._reread_on_signal)
             task_status.started()
+
+    async def _follow_file(  # noqa: ASYNC128  # the source tells
+        self, *, task_status: trio.TaskStatus[None]
+    ) -> None:
+        """Follow the file; after a failure it is compared with what this process began with."""
+        await self.source.run(self.opened.document.text, task_status=task_status)
 
     async def _reread_on_signal(self, *, task_status: trio.TaskStatus[None]) -> None:
         with trio.open_signal_receiver(signal.SIGHUP) as signals:

@@ -24,6 +24,7 @@ from vsr.gateway.serve import Server
 from vsr.network.epoll import EpollNetwork
 from vsr.resources.listener import Listener
 from vsr.telemetry.access_log import AccessLog
+from vsr.workers.components import Components, OnFailure
 
 _log = logging.getLogger("vsr")
 
@@ -51,7 +52,7 @@ def run_router(
     opened = open_document(config_path, history_limit=history_limit)
 
     async def serve(network: EpollNetwork, access_log: AccessLog, signals: Signals) -> None:
-        parts = Parts.default(network)
+        parts, components = Parts.default(network), Components()
         router = await Router.bind(
             parts,
             opened.snapshot,
@@ -63,10 +64,18 @@ def run_router(
             opened,
             LocalInstallation(router, config_path.parent),
             history_limit=history_limit,
+            components=components,
         )
         async with trio.open_nursery() as tasks:
             on_ready = partial(tasks.start_soon, trio.to_thread.run_sync, load_http2)
-            await serve_router(router, signals, on_ready, metrics=metrics, beside=live.run)
+            await serve_router(
+                router,
+                signals,
+                on_ready,
+                metrics=metrics,
+                beside=live.run,
+                components=components,
+            )
 
     run_until_signal(serve)
 
@@ -98,6 +107,7 @@ async def serve_router(
     *,
     metrics: Listener | None = None,
     beside: Beside | None = None,
+    components: Components | None = None,
 ) -> None:
     """Serve until a signal asks to drain; a second one ends what is under way.
 
@@ -107,14 +117,16 @@ async def serve_router(
         on_ready: runs once it serves.
         metrics: where they can be read; None: nowhere.
         beside: is started once it serves, and ends when it drains.
+        components: keeps those of the process going.
     """
+    components = components or Components()
     async with trio.open_nursery() as tasks:
-        await tasks.start(router.run)
+        await tasks.start(components.run, "listeners", OnFailure.FATAL, router.run)
         for name, bound in router.server.ports.items():
             _log.info("listener %s serves on port %d", name, bound)
         if metrics is not None:
             front = MetricsFront(partial(_load_metrics, router))
-            await serve_metrics(router.parts.network, front, metrics, tasks)
+            await serve_metrics(router.parts.network, front, metrics, tasks, components)
         on_ready()
         await _wait_beside(beside, signals)
         _log.info("draining")

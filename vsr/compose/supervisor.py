@@ -15,6 +15,7 @@ from vsr.gateway.metrics_listener import MetricsFront
 from vsr.network.epoll import EpollNetwork
 from vsr.resources.listener import Listener
 from vsr.telemetry.access_log import AccessLog
+from vsr.workers.components import Components, OnFailure
 from vsr.workers.messages import Family
 from vsr.workers.process import SpawnWorker
 from vsr.workers.sockets import ListeningSockets
@@ -54,14 +55,17 @@ def run_workers(
             SpawnWorker(_WORKER),
             ListeningSockets(),
         )
-        live = LiveConfiguration.of(opened, supervisor, history_limit=history_limit)
+        components = Components()
+        live = LiveConfiguration.of(
+            opened, supervisor, history_limit=history_limit, components=components
+        )
         async with trio.open_nursery() as tasks:
-            await tasks.start(supervisor.run)
+            await tasks.start(components.run, "workers", OnFailure.FATAL, supervisor.run)
             for listener in opened.snapshot.listeners:
                 text = "listener %s serves on port %d"
                 _log.info(text, listener.name, listener.port)
             if metrics is not None:
-                await serve_metrics(network, _front(supervisor), metrics, tasks)
+                await serve_metrics(network, _front(supervisor), metrics, tasks, components)
             async with trio.open_nursery() as beside:
                 await beside.start(live.run)
                 await anext(signals)
