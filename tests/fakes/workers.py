@@ -137,6 +137,8 @@ class FakeProcess:
     worker_channel: FakeChannel[Order]
     plans: Plans
     serving: FakeServing | None = None
+    lingers_s: float = 0.0
+    """What its end takes once its channel is closed."""
     sockets: dict[tuple[str, int], socket.socket] = attrs.field(factory=dict)
     ended: trio.Event = attrs.field(factory=trio.Event)
     scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
@@ -149,6 +151,8 @@ class FakeProcess:
         finally:
             self.worker_channel.close()
             self.drop()
+            with trio.CancelScope(shield=True, relative_deadline=self.lingers_s):
+                await trio.sleep_forever()
             self.ended.set()
 
     async def open(

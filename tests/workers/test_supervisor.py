@@ -234,6 +234,27 @@ async def test_no_worker_starts_amid_an_activation(
     await stop(scene)
 
 
+async def test_process_that_takes_its_time_to_end_is_no_member_any_more(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Neither for a version that is prepared meanwhile, nor for one that was, and is committed."""
+    scene = await start(nursery, size=3)
+    first, second, _ = scene.spawn.there
+    first.lingers_s = second.lingers_s = 1.5
+
+    first.kill()
+    await trio.sleep(0.1)
+    prepared = await scene.supervisor.prepare(NEXT, 2)
+    second.kill()
+    await trio.sleep(0.1)
+    await prepared.commit()
+    await trio.sleep(5)
+
+    assert scene.supervisor.fleet.is_serving
+    assert scene.admits == [2, 2, 2]
+    await stop(scene)
+
+
 async def test_death_of_all_who_agreed_is_no_commit(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:

@@ -151,9 +151,9 @@ class Crew:
                 await self._listen(member)
                 tasks.cancel_scope.cancel(reason="the worker has ended")
         finally:
+            # In one step with what follows: whoever takes part in an activation is a member.
             del self.members[slot.serial]
-        with trio.move_on_after(_REAP_S):
-            await process.wait()
+            member.outbox.close()
         delay_s = self.fleet.end(slot, now=trio.current_time())
         self.mourn(slot)
         if not self.fleet.is_ending:
