@@ -62,20 +62,23 @@ def run_workers(
         async with trio.open_nursery() as tasks:
             await tasks.start(components.run, "workers", OnFailure.FATAL, supervisor.run)
             for listener in opened.snapshot.listeners:
-                text = "listener %s serves on port %d"
-                _log.info(text, listener.name, listener.port)
+                _log.info("listener %s serves on port %d", listener.name, listener.port)
             if metrics is not None:
                 await serve_metrics(network, _front(supervisor), metrics, tasks, components)
-            async with trio.open_nursery() as beside:
-                await beside.start(live.run)
-                await anext(signals)
-                beside.cancel_scope.cancel(reason="draining")
+            await _follow_until_signal(live, signals)
             _log.info("draining")
             tasks.start_soon(_end_on_signal, supervisor, signals)
             await supervisor.drain()
             tasks.cancel_scope.cancel(reason="drained")
 
     run_until_signal(serve)
+
+
+async def _follow_until_signal(live: LiveConfiguration, signals: Signals) -> None:
+    async with trio.open_nursery() as beside:
+        await beside.start(live.run)
+        await anext(signals)
+        beside.cancel_scope.cancel(reason="draining")
 
 
 async def _end_on_signal(supervisor: Supervisor, signals: Signals) -> None:
