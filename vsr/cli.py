@@ -147,7 +147,13 @@ def graph() -> None:
     metavar="MODE",
     help="standalone: serve clients here; extproc: answer an Envoy.",
 )
-@click.option("--workers", default=1, show_default=True, help="Serving processes.")
+@click.option(
+    "--workers",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 256),
+    help="Serving processes; more than one get a supervisor.",
+)
 @click.option(
     "--metrics-address", default="127.0.0.1", show_default=True, help="Where metrics can be read."
 )
@@ -181,19 +187,23 @@ def router_main(  # noqa: PLR0913, PLR0917  # one per option
 ) -> None:
     """Run the Router."""
     _check_gateway(gateway)
-    if workers != 1:
-        raise click.UsageError("only one worker is served by this version; pass --workers 1")
     gc.disable()  # nothing is garbage yet, and looking for some takes a fifth of the start
-    from vsr.compose.process import run_router
-    from vsr.errors import ConfigRejected
+    from vsr.errors import VsrError
     from vsr.resources.listener import Listener
 
     metrics = None
     if metrics_port:
         metrics = Listener("metrics", metrics_address, metrics_port, timeout_s=60.0)
     try:
-        run_router(config_path, metrics, admin=admin, history_limit=history_limit)
-    except ConfigRejected as error:
+        if workers == 1:
+            from vsr.compose.process import run_router
+
+            run_router(config_path, metrics, admin=admin, history_limit=history_limit)
+        else:
+            from vsr.compose.supervisor import run_workers
+
+            run_workers(config_path, workers, metrics, admin=admin, history_limit=history_limit)
+    except VsrError as error:
         _fail(error)
 
 

@@ -128,7 +128,7 @@ def test_show_refuses_a_faulty_document() -> None:
     [
         ([], "--gateway extproc is not served by this version; pass --gateway standalone"),
         (["--gateway", "nginx"], 'unknown gateway mode "nginx": use "standalone" or "extproc"'),
-        (["--gateway", "standalone", "--workers", "2"], "only one worker is served"),
+        (["--gateway", "standalone", "--workers", "0"], "0 is not in the range"),
     ],
 )
 def test_router_refuses_what_it_does_not_serve(arguments: list[str], message: str) -> None:

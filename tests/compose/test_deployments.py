@@ -101,8 +101,7 @@ async def scene(nursery: trio.Nursery, tmp_path: Path) -> AsyncIterator[Scene]:
         history,
         Attributions(trio.current_time),
         ChildInspector("vsr.nowhere"),
-        lambda: None,
-        lambda _: ("upstream",),
+        lambda: Snapshot("whole-old"),
         _now,
         hashlib.sha256(OLD).hexdigest(),
     )
@@ -224,7 +223,11 @@ async def test_document_is_checked_without_a_trace(scene: Scene) -> None:
     fine = await scene.deployments.check(Document(NEW))
     bad = await scene.deployments.check(Document(b"bad"))
 
-    assert (fine.reasons, fine.restarts, fine.reused) == ((NO,), (RESTART,), ("upstream",))
+    assert (fine.reasons, fine.restarts, fine.reused) == (
+        (NO,),
+        (RESTART,),
+        ("signals", "upstream"),
+    )
     assert bad.reasons == (NO,)
     assert scene.deployments.status.latest is latest
 

@@ -15,13 +15,12 @@ from tests.fakes.router import RunningRouter, as_snapshot, start_router
 from tests.faults.moments import request_of
 from tests.network.ends import read_all
 from tests.upstream.scenes import OK, SILENT, PlayingBackend, start_backends
-from vsr.compose.installation import LocalInstallation, in_slices
+from vsr.compose.installation import LocalInstallation
 from vsr.config.attempt import Code
 from vsr.errors import ConfigRejected
 from vsr.network.memory import MemoryNetwork
 from vsr.network.port import ConnectFailed
 from vsr.routing.generation import Generation
-from vsr.slices import Sliced
 
 DOCUMENT = """
 listeners: [{{name: main, address: 127.0.0.1, port: {port}}}{more}]
@@ -326,28 +325,3 @@ async def test_backend_that_hangs_up_is_no_matter_of_versions(
 
     assert world.backend.accepted == before
     assert "upstream" in reused
-
-
-async def test_long_work_lets_others_run(autojump_clock: trio.testing.MockClock) -> None:
-    """It looks at the clock after every piece, and pauses once its slice is over."""
-    ran: list[str] = []
-    now = iter(range(1000))
-
-    def work() -> Sliced[str]:
-        for piece in "abcd":
-            ran.append(piece)
-            yield
-        return "done"
-
-    async def other() -> None:
-        for _ in range(3):
-            ran.append("-")
-            await trio.lowlevel.checkpoint()
-
-    async with trio.open_nursery() as tasks:
-        tasks.start_soon(other)
-        result = await in_slices(work(), clock=lambda: next(now))
-
-    assert result == "done"
-    assert "".join(ran).replace("-", "") == "abcd"
-    assert ran.index("-") < ran.index("d")

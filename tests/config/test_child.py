@@ -161,7 +161,7 @@ async def test_package_that_prints_does_not_spoil_the_answer(
 
 @pytest.mark.parametrize(
     "says",
-    ["", "nonsense", "\\0vsr compiled\\0", "\\0vsr compiled\\0\\0\\0\\0\\x05{}"],
+    ["", "nonsense", "\\0vsr answers\\0", "\\0vsr answers\\0\\0\\0\\0\\x05{}"],
     ids=["nothing", "nonsense", "no parts", "cut off"],
 )
 async def test_answer_that_cannot_be_read_is_a_refusal(

@@ -13,6 +13,7 @@ from tests.e2e.standalone import document, run_until_cancelled
 from tests.e2e.wire import chat, connect, post
 from tests.fakes.backend import start_backend
 from vsr.compose.generation import Parts
+from vsr.compose.installation import LocalInstallation
 from vsr.compose.live import LiveConfiguration, open_document
 from vsr.compose.router import Router
 from vsr.config.attempt import Attempt
@@ -121,7 +122,7 @@ async def test_clients_do_not_notice_that_the_document_changes(
         Parts.default(network), opened.snapshot, AccessLog(_forget), version=opened.version
     )
     await nursery.start(run_until_cancelled, router)
-    live = LiveConfiguration.of(opened, router)
+    live = LiveConfiguration.of(opened, LocalInstallation(router, tmp_path))
     await nursery.start(live.run)
 
     def last_rejection() -> Attempt | None:

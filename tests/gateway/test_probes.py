@@ -9,6 +9,7 @@ from tests.fakes.backend import start_backend
 from tests.fakes.router import RunningRouter, document_of, model_of, start_router
 from vsr.demo.script import Script
 from vsr.network.memory import MemoryNetwork
+from vsr.routing.generation import ActiveGeneration
 
 
 async def start(nursery: trio.Nursery, script: Script | None = None) -> RunningRouter:
@@ -52,7 +53,7 @@ async def test_ready_is_503_before_a_generation_serves(
 ) -> None:
     """Alive all the same; other requests are told that nothing serves yet."""
     router = await start(nursery)
-    router.router.active.current = None
+    router.router.gateway.active = ActiveGeneration()
     client = await router.connect()
 
     ready = await ask(client, method=method, target=b"/ready")
@@ -76,7 +77,7 @@ async def test_request_before_a_generation_serves_leaves_a_line(
 ) -> None:
     """One line per request that is no probe, the refused ones included."""
     router = await start(nursery)
-    router.router.active.current = None
+    router.router.gateway.active = ActiveGeneration()
 
     await router.ask(chat_body(model="auto"))
 

@@ -187,6 +187,26 @@ async def test_taken_port_cannot_be_bound_again(network: AnyNetwork) -> None:
     listener.close()
 
 
+async def test_finished_listener_hands_out_who_waits(network: AnyNetwork) -> None:
+    """Clients whose connection stands are served, though nobody can connect any more."""
+    listener = await network.listen(LOCALHOST, 0)
+    port = listener.port
+    clients = [await network.connect(LOCALHOST, port) for _ in range(3)]
+
+    listener.finish()
+    listener.finish()
+
+    for client in clients:
+        served = await listener.accept()
+        await served.send(b"served")
+        assert await client.receive() == b"served"
+        served.close()
+        client.close()
+    await expect_broken_accept(listener)
+    with pytest.raises(ConnectFailed):
+        await network.connect(LOCALHOST, port)
+
+
 async def test_accepted_connection_knows_its_peer(network: AnyNetwork) -> None:
     """The access log names it."""
     async with connected(network) as pair:

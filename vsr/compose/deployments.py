@@ -22,6 +22,7 @@ from vsr.config.inspection import ChildInspector, Inspect, Inspected
 from vsr.config.lifecycle import Lifecycle, Refused, Update
 from vsr.config.origin import Origin, OriginSource
 from vsr.config.persisted import FileChanged, read_file, replace_file
+from vsr.config.restart import reused
 from vsr.config.sources.file import FileSource
 from vsr.resources.management import Management
 from vsr.resources.snapshot import Snapshot
@@ -47,8 +48,6 @@ class Deployments:
     inspector: ChildInspector
     serving: Callable[[], Snapshot | None]
     """Returns what serves now."""
-    reused: Callable[[Snapshot], tuple[str, ...]]
-    """Returns the components that would serve on as they are."""
     local: Callable[[], datetime]
     """Now, with the offset of local time."""
     active_text: str = ""
@@ -111,7 +110,7 @@ class Deployments:
         return Checked(
             tuple(each for each in reasons if each.code is not restart),
             tuple(each for each in reasons if each.code is restart),
-            self.reused(compiled.snapshot),
+            reused(self.serving(), compiled.snapshot),
         )
 
     async def records(self) -> list[Record]:

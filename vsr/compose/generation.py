@@ -18,7 +18,7 @@ from vsr.engine.stores import Stores, open_configured, open_memory
 from vsr.network.port import Network
 from vsr.resources.snapshot import Snapshot
 from vsr.resources.tracing import Tracing
-from vsr.routing.generation import Generation
+from vsr.routing.generation import Active, Generation
 from vsr.routing.ports import GraphPorts, NoRuntime, Runtime
 from vsr.slices import Sliced, at_once
 from vsr.telemetry.spans import SpanSink, open_sink
@@ -52,6 +52,8 @@ class Parts(msgspec.Struct, frozen=True):
     """Of runs that wait for their clients' tools."""
     executions: ExecutionStats = msgspec.field(default_factory=ExecutionStats)
     """Of graphs."""
+    active: Active | None = None
+    """What one of several workers serves; None: the process is the whole installation."""
 
     @classmethod
     def default(cls, network: Network) -> "Parts":

@@ -1,9 +1,6 @@
 """A Router that takes configurations while it serves: one process is the whole installation."""
 
-from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
-from typing import TypeVar
 
 import attrs
 import trio
@@ -12,30 +9,13 @@ from vsr.compose.generation import building
 from vsr.compose.management import Binding
 from vsr.compose.router import Router, bind_refused
 from vsr.config.attempt import Code, Reason, Stage
+from vsr.config.restart import only_by_restart, reused
+from vsr.config.slicing import in_slices
 from vsr.gateway.certificates import load_certificates
 from vsr.gateway.serve import BindFailed, ListenerChange
 from vsr.network.tls_server import ServerCertificate
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.generation import Generation
-from vsr.slices import Sliced
-
-SLICE_S = 0.002
-"""What is built between two looks at the loop takes no longer, but for one resource at a time."""
-_T = TypeVar("_T")
-
-
-async def in_slices(work: Sliced[_T], clock: Callable[[], float] = perf_counter) -> _T:
-    """Return what `work` comes to; requests are served in between."""
-    ends_at = clock() + SLICE_S
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            result: _T = end.value
-            return result
-        if clock() >= ends_at:
-            await trio.lowlevel.checkpoint()
-            ends_at = clock() + SLICE_S
 
 
 @attrs.frozen
@@ -50,14 +30,7 @@ class LocalInstallation:
 
     def check(self, snapshot: Snapshot) -> tuple[Reason, ...]:
         """Return what only a restart would bring."""
-        reasons = []
-        if not snapshot.listeners:
-            what = "standalone mode needs at least one listener in the configuration"
-            reasons.append(Reason(Stage.VALIDATE, Code.INVALID_RESOURCE, what, "listeners"))
-        if snapshot.tracing != self.router.tracing:
-            what = "tracing is set up when the Router starts, so restart it to apply this"
-            path = "global.services.observability.tracing"
-            reasons.append(Reason(Stage.VALIDATE, Code.RESTART_REQUIRED, what, path))
+        reasons = [*only_by_restart(snapshot, self.router.tracing)]
         bound = {each.port: each for each in self.router.server.resources}
         for listener in snapshot.listeners:
             before = bound.get(listener.port)
@@ -91,7 +64,12 @@ class LocalInstallation:
                 change.close()
             generation.retire()
             raise
-        return PreparedRouter(router, generation, change, _reused(previous, snapshot))
+        return PreparedRouter(
+            router,
+            generation,
+            change,
+            reused(None if previous is None else previous.snapshot, snapshot),
+        )
 
     async def _certificates(self, snapshot: Snapshot) -> dict[str, ServerCertificate]:
         if all(listener.tls is None for listener in snapshot.listeners):
@@ -110,10 +88,14 @@ class PreparedRouter:
     change: ListenerChange
     reused: tuple[str, ...]
 
-    async def commit(self) -> None:
+    def commit_now(self) -> None:
         """Serve it, in one step between two looks at the loop."""
         self.router.active.activate(self.generation)
         self.router.server.commit(self.change)
+
+    async def commit(self) -> None:
+        """Serve it."""
+        self.commit_now()
         await trio.lowlevel.cancel_shielded_checkpoint()
 
     async def discard(self) -> None:
@@ -121,18 +103,3 @@ class PreparedRouter:
         self.change.close()
         self.generation.retire()
         await trio.lowlevel.cancel_shielded_checkpoint()
-
-
-def reused_by(router: Router, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the components of a Router that would serve on as they are under `snapshot`."""
-    return _reused(router.active.current, snapshot)
-
-
-def _reused(previous: Generation | None, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the components that need nothing of what has changed. Source: standalone-mode 5.2."""
-    if previous is None:
-        return ()
-    before = previous.snapshot
-    signals = before.settings == snapshot.settings and before.programs == snapshot.programs
-    upstream = before.clusters == snapshot.clusters and before.listeners == snapshot.listeners
-    return (*(("signals",) if signals else ()), *(("upstream",) if upstream else ()))

@@ -5,8 +5,8 @@ import logging
 import os
 import signal
 import time
+from collections.abc import Callable
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
 import attrs
@@ -14,23 +14,24 @@ import msgspec
 import trio
 
 from vsr.admin.audit import Audit
+from vsr.admin.ports import Serving
 from vsr.compose.deployments import Deployments
-from vsr.compose.installation import LocalInstallation, reused_by
-from vsr.compose.management import Binding, LocalServing, ManagementApi
-from vsr.compose.router import Router
+from vsr.compose.management import Binding, ManagementApi
 from vsr.config.attempt import Attempt, AttemptStatus
 from vsr.config.attribution import Attributions
 from vsr.config.child import ChildCompiler
 from vsr.config.files import DocumentFiles
 from vsr.config.history import DEFAULT_LIMIT, Document, History, folder_for
 from vsr.config.inspection import ChildInspector
-from vsr.config.lifecycle import Lifecycle
+from vsr.config.lifecycle import Installation, Lifecycle
 from vsr.config.origin import Origin, OriginSource
 from vsr.config.recorder import DiskRecorder, first_version
 from vsr.config.report import Report
 from vsr.config.source import check_bytes, read_document
 from vsr.config.sources.file import FileSource
+from vsr.network.port import Network
 from vsr.resources.snapshot import Snapshot
+from vsr.workers.components import Components, OnFailure
 
 _log = logging.getLogger("vsr.config")
 _CHILD = "vsr.commands.compile_child"
@@ -71,44 +72,43 @@ class LiveConfiguration:
     source: FileSource
     recorder: DiskRecorder
     opened: Opened
+    components: Components
 
     @classmethod
     def of(
         cls,
         opened: Opened,
-        router: Router,
+        installation: Installation,
         *,
         history_limit: int = DEFAULT_LIMIT,
-        binding: Binding | None = None,
+        components: Components | None = None,
     ) -> "LiveConfiguration":
-        """Return that of a Router which begins with `opened`.
-
-        Args:
-            opened: what it begins with.
-            router: it.
-            history_limit: configurations that are kept.
-            binding: of the management API; None: there is none.
-        """
+        """Return that of an installation which begins with `opened`."""
         recorder = _recorder(opened.path, history_limit)
         lifecycle = Lifecycle(
             ChildCompiler(_CHILD),
-            LocalInstallation(router, opened.path.parent, binding),
+            installation,
             recorder,
             time.time,
             observers=[_tell],
         )
         source = FileSource(opened.path, lifecycle.submit, lifecycle.reject)
-        return cls(lifecycle, source, recorder, opened)
+        return cls(lifecycle, source, recorder, opened, components or Components())
 
     def management(
-        self, router: Router, binding: Binding, drain_wanted: trio.Event
+        self,
+        network: Network,
+        binding: Binding,
+        serving: Serving,
+        served: Callable[[], Snapshot | None],
     ) -> ManagementApi:
         """Return the API that changes it; `run` follows.
 
         Args:
-            router: that serves it.
+            network: of the process.
             binding: where the API listens.
-            drain_wanted: set when the API is asked to drain.
+            serving: what answers clients.
+            served: returns the configuration that it serves.
         """
         audit = Audit(time.time)
         self.lifecycle.observers.append(audit.note_attempt)
@@ -118,13 +118,11 @@ class LiveConfiguration:
             self.recorder.history,
             Attributions(time.monotonic),
             ChildInspector(_INSPECTOR),
-            partial(_served_by, router),
-            partial(reused_by, router),
+            served,
             self.recorder.local,
             hashlib.sha256(self.opened.document.text).hexdigest(),
         )
-        serving = LocalServing(router, drain_wanted)
-        return ManagementApi(router.parts.network, binding, deployments, serving, audit)
+        return ManagementApi(network, binding, deployments, serving, audit)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Take changes until cancelled; the Router serves what it was opened with."""
@@ -135,21 +133,23 @@ class LiveConfiguration:
         if opened.is_new and active is not None:
             await self.recorder.record(opened.document, active)
         async with trio.open_nursery() as tasks:
-            await tasks.start(self.lifecycle.run)
-            await tasks.start(partial(self.source.run, opened.document))
+            restart = OnFailure.RESTART
+            keep = self.components.run
+            await tasks.start(keep, "configuration", restart, self.lifecycle.run)
+            await tasks.start(keep, "file source", restart, self._follow_file)
             await tasks.start(self._reread_on_signal)
             task_status.started()
+
+    async def _follow_file(  # noqa: ASYNC128  # the source tells
+        self, *, task_status: trio.TaskStatus[None]
+    ) -> None:
+        await self.source.run(self.opened.document, task_status=task_status)
 
     async def _reread_on_signal(self, *, task_status: trio.TaskStatus[None]) -> None:
         with trio.open_signal_receiver(signal.SIGHUP) as signals:
             task_status.started()
             async for _ in signals:
                 self.source.reread()
-
-
-def _served_by(router: Router) -> Snapshot | None:
-    generation = router.active.current
-    return None if generation is None else generation.snapshot
 
 
 def _recorder(path: Path, limit: int) -> DiskRecorder:

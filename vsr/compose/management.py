@@ -30,6 +30,7 @@ from vsr.network.port import Network
 from vsr.resources.listener import Listener
 from vsr.resources.management import Management, is_loopback
 from vsr.resources.snapshot import Snapshot
+from vsr.routing.generation import alive
 
 if TYPE_CHECKING:
     from vsr.upstream.view import RuntimeView
@@ -103,7 +104,7 @@ class LocalServing:
             listeners=router.server.ports,
             generations=tuple(
                 GenerationView(each.version, each is router.active.current, each.leases)
-                for each in router.active.alive
+                for each in alive(router.active)
             ),
         )
 
@@ -125,6 +126,11 @@ class LocalServing:
     def drain(self) -> None:
         """Begin to drain."""
         self.drain_wanted.set()
+
+    def served(self) -> Snapshot | None:
+        """Return the configuration that it serves."""
+        generation = self.router.active.current
+        return None if generation is None else generation.snapshot
 
 
 def _cluster_view(view: "RuntimeView") -> ClusterView:

@@ -14,7 +14,7 @@ from vsr.gateway.serve import BindFailed, Server
 from vsr.gateway.tracing import TracedGateway
 from vsr.resources.snapshot import Snapshot
 from vsr.resources.tracing import Tracing
-from vsr.routing.generation import ActiveGeneration, Generation
+from vsr.routing.generation import Active, ActiveGeneration, Generation
 from vsr.telemetry.access_log import AccessLog
 
 _FLUSH_S = 2.0
@@ -27,7 +27,7 @@ class Router:
     parts: Parts
     gateway: Gateway
     server: Server
-    active: ActiveGeneration
+    active: Active
     tracing: Tracing | None
     """How requests are traced; None: they are not."""
     _first: Generation | None
@@ -69,7 +69,7 @@ class Router:
                 ]
             )
         generation = build_generation(parts, snapshot, version)
-        active = ActiveGeneration()
+        active = ActiveGeneration() if parts.active is None else parts.active
         gateway = Gateway(active, access_log)
         certificates = load_certificates(snapshot.listeners, folder or Path())
         tracing, traced = snapshot.tracing, None
@@ -89,8 +89,13 @@ class Router:
                 self._upkeep = upkeep
                 await upkeep.start(self.parts.background.run)
                 async with trio.open_nursery() as serving:
-                    await serving.start(self.server.run)
-                    await self.activate(self._take_first())
+                    if self.parts.active is None:
+                        await serving.start(self.server.run)
+                        await self.activate(self._take_first())
+                    else:
+                        # Other workers serve the clients that come before it is warm.
+                        await self.activate(self._take_first())
+                        await serving.start(self.server.run)
                     task_status.started()
                 upkeep.cancel_scope.cancel(reason="drained")
         finally:

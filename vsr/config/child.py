@@ -5,35 +5,27 @@ standard output, both made by this module on both sides, so neither is data of s
 """
 
 import os
-import pickle
-import sys
-import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
-import trio
 
 from vsr.config.attempt import Code, Reason, Stage
 from vsr.config.files import DocumentFiles
 from vsr.config.history import Document
 from vsr.config.lifecycle import Compiled, Refused, Update, reasons_of
+from vsr.config.own_python import ANOTHER_RELEASE, NoAnswer, answer, ask
+from vsr.config.parts import UNREADABLE, parts_of, reading
 from vsr.config.redaction import Redactor
 from vsr.config.report import Report
 from vsr.config.serving import Gateway
+from vsr.config.slicing import in_slices
 from vsr.config.source import check_bytes
 from vsr.errors import ConfigRejected, Problem
 from vsr.resources.snapshot import Snapshot
 
-_MAGIC = b"\0vsr compiled\0"
-"""In front of the answer: a package may print when it is imported."""
 _END = b"\0end"
 _LENGTH = 4
-_BATCH = 32
-"""Resources that are read between two looks at the loop; about a millisecond's worth."""
-_TIMEOUT_S = 60.0
-_NICE = 5
-"""Requests go before it where they share a core."""
 
 
 class _Question(msgspec.Struct, frozen=True):
@@ -71,48 +63,13 @@ class ChildCompiler(msgspec.Struct, frozen=True):
             self.gateway,
         )
         try:
-            with trio.fail_after(_TIMEOUT_S):
-                done = await trio.run_process(
-                    # Not the working directory's modules: whoever may write there is no author.
-                    [sys.executable, "-P", "-m", self.module],
-                    stdin=msgspec.json.encode(question),
-                    capture_stdout=True,
-                    check=False,
-                    env=_environment(),
-                )
-        except trio.TooSlowError:
-            raise _broken(f"compiling it took more than {_TIMEOUT_S:g} s") from None
-        except OSError as error:
-            what = error.strerror or "it cannot be started"
-            raise _broken(f"no process can compile it: {what}") from error
-        if done.returncode != 0:
-            raise _broken(f"the process that compiles it ended with status {done.returncode}")
+            output = await ask(self.module, msgspec.json.encode(question))
+        except NoAnswer as error:
+            raise _broken(f"the process that compiles it {error}") from error
         try:
-            return await _compiled(update, _parts(done.stdout))
-        except _UNREADABLE as error:
-            what = "what was compiled cannot be read; was the Router updated? Then restart it"
-            raise _broken(what) from error
-
-
-_UNREADABLE = (
-    msgspec.MsgspecError,
-    pickle.UnpicklingError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    TypeError,
-    ValueError,
-)
-"""What reading an answer raises that another release wrote, or that is cut off."""
-
-
-def _environment() -> dict[str, str]:
-    """Return that of a child which imports this very package, wherever it was found."""
-    root = str(Path(__file__).parents[2])
-    inherited = os.environ.get("PYTHONPATH")
-    if root in sysconfig.get_paths().values():
-        return dict(os.environ)
-    return {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{inherited}" if inherited else root}
+            return await _compiled(update, _parts(output))
+        except UNREADABLE as error:
+            raise _broken("what was compiled cannot be read; " + ANOTHER_RELEASE) from error
 
 
 def _broken(message: str) -> Refused:
@@ -124,30 +81,18 @@ async def _compiled(update: Update, parts: Iterator[bytes]) -> Compiled:
     update.on_included(head.included)
     if head.reasons:
         raise Refused(head.reasons[0].stage, head.reasons)
-    members: dict[str, object] = {}
-    for part in parts:
-        if part == _END:
-            break
-        name, is_list, items = pickle.loads(part)  # noqa: S301  # our own child's
-        if is_list:
-            members[name] = (*members.get(name, ()), *items)  # type: ignore[misc]  # a tuple
-        else:
-            members[name] = items
-        await trio.lowlevel.checkpoint()
-    else:
-        raise ValueError("it is cut off")
+    snapshot = await in_slices(reading(_to_the_end(parts)))
     included = {name: each for name, each in head.included.items() if each is not None}
-    document = Document(update.document.text, included)
-    return Compiled(Snapshot(**members), document, head.warnings)  # type: ignore[arg-type]  # of one
+    return Compiled(snapshot, Document(update.document.text, included), head.warnings)
 
 
 def _parts(output: bytes) -> Iterator[bytes]:
     """Yield the parts of an answer.
 
     Raises:
-        ValueError: there is none, or it is cut off.
+        ValueError: it is cut off.
     """
-    at = output.index(_MAGIC) + len(_MAGIC)
+    at = 0
     while at < len(output):
         length = int.from_bytes(output[at : at + _LENGTH], "big")
         part = output[at + _LENGTH : at + _LENGTH + length]
@@ -157,11 +102,20 @@ def _parts(output: bytes) -> Iterator[bytes]:
         at += _LENGTH + length
 
 
+def _to_the_end(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the parts before the last one, which says that there are no more."""
+    for part in parts:
+        if part == _END:
+            return
+        yield part
+    raise ValueError("it is cut off")
+
+
 Check = Callable[[Snapshot], None]
 """Raises `ConfigRejected` with what is wrong with resources that fit each other."""
 
 
-def answer(question: bytes, environ: Mapping[str, str], check: Check) -> Iterable[bytes]:
+def answered(question: bytes, environ: Mapping[str, str], check: Check) -> Iterable[bytes]:
     """Yield the parts of the answer to a question, as the child writes them.
 
     Args:
@@ -186,14 +140,7 @@ def answer(question: bytes, environ: Mapping[str, str], check: Check) -> Iterabl
         msgspec.structs.replace(each, what=redactor.clean(each.what)) for each in checked.warnings
     )
     yield msgspec.json.encode(_Head((), _included(report), warnings))
-    snapshot = checked.snapshot
-    for name in snapshot.__struct_fields__:
-        value = getattr(snapshot, name)
-        if not isinstance(value, tuple):
-            yield pickle.dumps((name, False, value), -1)
-            continue
-        for at in range(0, len(value), _BATCH):
-            yield pickle.dumps((name, True, value[at : at + _BATCH]), -1)
+    yield from parts_of(checked.snapshot)
 
 
 def staged_reasons(error: ConfigRejected) -> tuple[Reason, ...]:
@@ -228,12 +175,10 @@ def _included(report: Report) -> dict[str, bytes | None]:
 
 def run_child(check: Check) -> None:
     """Answer one question from standard input on standard output."""
-    os.nice(_NICE)
-    sys.stdout.flush()
-    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as output:
-        # What others print from now on goes where the Router's own messages go.
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        output.write(_MAGIC)
-        for part in (*answer(sys.stdin.buffer.read(), os.environ, check), _END):
-            output.write(len(part).to_bytes(_LENGTH, "big"))
-            output.write(part)
+
+    def produce(question: bytes) -> Iterator[bytes]:
+        for part in (*answered(question, os.environ, check), _END):
+            yield len(part).to_bytes(_LENGTH, "big")
+            yield part
+
+    answer(produce)

@@ -4,20 +4,16 @@ Parsing takes time that the serving loop does not have; see `config.child`, whos
 """
 
 import os
-import sys
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 
 import attrs
 import msgspec
-import trio
 
 from vsr.config.attempt import Code, Reason, Stage
 from vsr.config.diff import Change
-
-_TIMEOUT_S = 60.0
-_NICE = 10
+from vsr.config.own_python import ANOTHER_RELEASE, NoAnswer, answer, ask
 
 
 class Mode(StrEnum):
@@ -69,18 +65,15 @@ class ChildInspector:
 
     async def inspect(self, question: Inspect) -> Inspected:
         """Return what becomes of a text; cancelled, the child is killed."""
-        reason = f"reading it took more than {_TIMEOUT_S:g} s"
-        with trio.move_on_after(_TIMEOUT_S):
-            done = await trio.run_process(
-                [sys.executable, "-m", self.module],
-                stdin=msgspec.json.encode(question),
-                capture_stdout=True,
-                check=False,
-            )
-            if done.returncode == 0:
-                return msgspec.json.decode(done.stdout, type=Inspected)
-            reason = f"the process that reads it ended with status {done.returncode}"
-        return Inspected(question.text, (Reason(Stage.PARSE, Code.BUILD_FAILED, reason),))
+        try:
+            answered = await ask(self.module, msgspec.json.encode(question))
+            return msgspec.json.decode(answered, type=Inspected)
+        except NoAnswer as error:
+            why = str(error)
+        except msgspec.MsgspecError:
+            why = f"did not answer; {ANOTHER_RELEASE}"
+        reason = Reason(Stage.PARSE, Code.BUILD_FAILED, f"the process that reads it {why}")
+        return Inspected(question.text, (reason,))
 
 
 def inspected(question: Inspect, environ: Mapping[str, str]) -> Inspected:
@@ -93,6 +86,9 @@ def inspected(question: Inspect, environ: Mapping[str, str]) -> Inspected:
 
 def run_child() -> None:
     """Answer one question from standard input on standard output."""
-    os.nice(_NICE)
-    question = msgspec.json.decode(sys.stdin.buffer.read(), type=Inspect)
-    sys.stdout.buffer.write(msgspec.json.encode(inspected(question, os.environ)))
+    answer(lambda question: [_answered(question)])
+
+
+def _answered(question: bytes) -> bytes:
+    asked = msgspec.json.decode(question, type=Inspect)
+    return msgspec.json.encode(inspected(asked, os.environ))

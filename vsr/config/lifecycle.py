@@ -208,7 +208,11 @@ class Lifecycle:
         return ticket
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Carry changes out until cancelled; then all that have not ended are refused."""
+        """Carry changes out until cancelled; then all that have not ended are refused.
+
+        It may run again when it has failed.
+        """
+        self.is_shutting_down = False
         task_status.started()
         try:
             while True:

@@ -12,7 +12,7 @@ from vsr.gateway.ingress import ANYWHERE, IngressRules
 from vsr.gateway.probes import PROBES, ProbeRun, answer_probe
 from vsr.gateway.request_scope import RequestScope
 from vsr.resources.listener import Listener
-from vsr.routing.generation import ActiveGeneration, Generation
+from vsr.routing.generation import Active, Generation
 from vsr.routing.outcome import Terminal
 from vsr.routing.ports import Admission, AdmitAll
 from vsr.telemetry.access_log import AccessLine, AccessLog
@@ -22,7 +22,7 @@ from vsr.telemetry.access_log import AccessLine, AccessLog
 class Gateway:
     """What all listeners' requests share."""
 
-    active: ActiveGeneration
+    active: Active
     access_log: AccessLog
     admission: Admission = attrs.field(factory=AdmitAll)
     is_draining: bool = False

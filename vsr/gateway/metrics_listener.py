@@ -1,6 +1,6 @@
 """Where operators read the metrics: a listener of its own, by default on loopback alone."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import trio
 
@@ -20,12 +20,19 @@ Render = Callable[[], bytes]
 class MetricsFront:
     """Answers the requests of the metrics listener; they are neither routed, counted nor logged."""
 
-    def __init__(self, load: Callable[[], Render]) -> None:
+    def __init__(
+        self, load: Callable[[], Render], gather: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
         """Take what loads the renderer of all metrics, in Prometheus' text format 0.0.4.
 
         It is loaded for the first reader, in a thread: that takes its time, which a Router that
         nobody watches need not spend.
+
+        Args:
+            load: loads it.
+            gather: brings what is to be rendered up to date first, where that is elsewhere.
         """
+        self._gather = gather
         self.is_draining = False
         self._load = load
         self._render: Render | None = None
@@ -47,6 +54,8 @@ class MetricsFront:
         """Return all metrics."""
         if self._render is None:
             self._render = await trio.to_thread.run_sync(self._load)
+        if self._gather is not None:
+            await self._gather()
         return self._render()
 
 

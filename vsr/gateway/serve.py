@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 DRAIN_GRACE_S = 25.0
 """What requests under way get to finish in a drain. Source: the reference's shutdown."""
 _FORCED_END_S = 2.0
+_QUEUED_S = 1.0
+"""What a client that waited to be accepted in a drain gets to begin its request."""
 NO_CERTIFICATES: Mapping[str, ServerCertificate] = MappingProxyType({})
 
 
@@ -54,6 +56,8 @@ class ListenerServer:
     heads: PlainHeads = attrs.field(factory=PlainHeads)
     connections: set[_Served] = attrs.field(factory=set)
     is_draining: bool = False
+    is_accepting: bool = False
+    """Until the last client that waited to be accepted is."""
     _slot_freed: trio.Event = attrs.field(factory=trio.Event)
     _accepting: trio.CancelScope = attrs.field(factory=trio.CancelScope)
 
@@ -83,28 +87,41 @@ class ListenerServer:
 
     async def accept_forever(self, tasks: trio.Nursery) -> None:
         """Accept until closed; beyond the connection limit clients wait in the accept queue."""
-        with self._accepting:
-            while True:
-                while len(self.connections) >= self.resource.max_connections:
-                    self._slot_freed = trio.Event()
-                    await self._slot_freed.wait()
-                try:
-                    connection = await self.bound.accept()
-                except ConnectionBroken:
-                    return
-                opening = Opening(connection, self, self.handler, self.certificate)
-                self.connections.add(opening)
-                tasks.start_soon(self._serve, opening)
+        self.is_accepting = True
+        try:
+            with self._accepting:
+                await self._accept(tasks)
+        finally:
+            self.is_accepting = False
+            if not self.connections:
+                self.on_empty()
+
+    async def _accept(self, tasks: trio.Nursery) -> None:
+        while True:
+            while len(self.connections) >= self.resource.max_connections:
+                self._slot_freed = trio.Event()
+                await self._slot_freed.wait()
+            try:
+                connection = await self.bound.accept()
+            except ConnectionBroken:
+                return
+            opening = Opening(connection, self, self.handler, self.certificate)
+            self.connections.add(opening)
+            tasks.start_soon(self._serve, opening)
 
     def drain(self) -> None:
-        """Refuse new connections and let every open one end with its current request."""
-        self.bound.close()
-        self.hand_over()
+        """Serve who waits to be accepted, and let every connection end with its request."""
+        self.bound.finish()
+        self.idle_s = min(self.idle_s, _QUEUED_S)
+        self._end_connections()
 
     def hand_over(self) -> None:
         """Leave new connections to whoever has the socket next; open ones end as in a drain."""
-        self.is_draining = True
         self._accepting.cancel(reason="handed over")
+        self._end_connections()
+
+    def _end_connections(self) -> None:
+        self.is_draining = True
         for connection in list(self.connections):
             connection.drain()
 
@@ -197,6 +214,11 @@ class Server:
     def open_connections(self) -> int:
         """Return how many client connections are open."""
         return sum(len(server.connections) for server in self._listeners)
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether no client is connected, or waits to be accepted where nobody else is."""
+        return not any(each.connections or each.is_accepting for each in self._listeners)
 
     async def bind(self, listeners: Sequence[Listener]) -> None:
         """Bind every listener.
@@ -302,7 +324,7 @@ class Server:
         return ListenerServer(resource, bound, handler, self._timers, self._tell_empty, certificate)
 
     async def _wait_until_empty(self) -> None:
-        while self.open_connections:
+        while not self.is_empty:
             self._emptied = trio.Event()
             await self._emptied.wait()
 
@@ -313,9 +335,9 @@ class Server:
     def _forget_ended(self) -> None:
         """Forget listeners that are gone, once their last connection is."""
         if not self._front.is_draining:
-            ended = [each for each in self._listeners if each.is_draining and not each.connections]
-            for server in ended:
-                self._listeners.remove(server)
+            for server in list(self._listeners):
+                if server.is_draining and not (server.connections or server.is_accepting):
+                    self._listeners.remove(server)
 
 
 def _place(server: ListenerServer) -> tuple[str, int]:

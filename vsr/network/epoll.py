@@ -12,12 +12,11 @@ from collections.abc import Callable
 import trio
 
 from vsr.network.epoll_connection import EpollConnection, Watched
-from vsr.network.epoll_listener import EpollListener
+from vsr.network.epoll_listener import EpollListener, listening_socket
 from vsr.network.port import ConnectFailed, HostNotFound, NothingAllowed
 from vsr.network.timers import LazyTimers
 
 _BATCH_EVENTS = 256
-_BACKLOG = 4096
 
 
 class EpollNetwork:
@@ -81,16 +80,7 @@ class EpollNetwork:
 
     async def listen(self, address: str, port: int) -> EpollListener:
         """Bind and listen on `address`."""
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        sock = socket.socket(family, socket.SOCK_STREAM)
-        try:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.bind((address, port))
-            sock.listen(_BACKLOG)
-        except OSError:
-            sock.close()
-            raise
-        return EpollListener(self, sock)
+        return EpollListener(self, listening_socket(address, port))
 
     def watch(self, fd: int, target: Watched, interest: int) -> None:
         """Register `fd`."""

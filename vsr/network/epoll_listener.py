@@ -13,15 +13,37 @@ from vsr.network.port import ConnectionBroken
 from vsr.network.timers import Timer
 
 _ACCEPT_BATCH = 64
+_BACKLOG = 4096
+"""No more than this wait, see `listening_socket`."""
 _ACCEPT_RETRY_S = 0.1
 _OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+
+def listening_socket(address: str, port: int) -> socket.socket:
+    """Bind and listen on `address`.
+
+    Raises:
+        OSError: it cannot be bound.
+    """
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((address, port))
+        sock.listen(_BACKLOG)
+    except OSError:
+        sock.close()
+        raise
+    return sock
 
 
 class EpollListener:
     """One listening socket; see `vsr.network.port.Listener`."""
 
-    def __init__(self, network: Watcher, sock: socket.socket) -> None:
+    def __init__(self, network: Watcher, sock: socket.socket, *, is_shared: bool = False) -> None:
+        """Take a socket that listens; where other processes accept from it, one at a time."""
         sock.settimeout(0)
+        self._batch = 1 if is_shared else _ACCEPT_BATCH
         self._network = network
         self._sock = sock
         self._fd = sock.fileno()
@@ -50,29 +72,44 @@ class EpollListener:
         """Stop listening; connections accepted but not yet handed out are closed."""
         if self._closed:
             return
-        self._closed = True
-        self._unwatch()
-        self._sock.close()
+        self._close_socket()
         while self._accepted:
             self._accepted.popleft().close()
         self._wake()
 
+    def finish(self) -> None:
+        """Stop listening once the accept queue is empty: what waits there would be reset."""
+        if self._closed:
+            return
+        self._accept_some(_BACKLOG)
+        self._close_socket()
+        self._wake()
+
     def on_events(self, _: int) -> None:
         """Accept what waits; runs in the network's task."""
-        for _attempt in range(_ACCEPT_BATCH):
+        if not self._accept_some(self._batch):
+            self._pause_accepting()
+        if self._accepted:
+            self._wake()
+
+    def _accept_some(self, limit: int) -> bool:
+        """Accept up to `limit` connections; return False if we are out of descriptors."""
+        for _attempt in range(limit):
             try:
                 sock, address = self._sock.accept()
             except BlockingIOError:
                 break
             except OSError as error:
-                if error.errno in _OUT_OF_DESCRIPTORS:
-                    self._pause_accepting()
-                break
+                return error.errno not in _OUT_OF_DESCRIPTORS
             sock.settimeout(0)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._accepted.append(EpollConnection(self._network, sock, address[0]))
-        if self._accepted:
-            self._wake()
+        return True
+
+    def _close_socket(self) -> None:
+        self._closed = True
+        self._unwatch()
+        self._sock.close()
 
     def _watch(self) -> None:
         if not self._watching:

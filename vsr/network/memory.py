@@ -250,8 +250,13 @@ class MemoryListener:
         """Refuse later connections and drop those not accepted yet."""
         if self._closed:
             return
-        self._closed = True
-        self._network.forget(self.port)
+        self.finish()
         while self._waiting:
             self._waiting.popleft().abort()
-        self._arrived.unpark_all()
+
+    def finish(self) -> None:
+        """Refuse later connections."""
+        if not self._closed:
+            self._closed = True
+            self._network.forget(self.port)
+            self._arrived.unpark_all()

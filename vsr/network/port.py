@@ -150,7 +150,11 @@ class Listener(Protocol):
         ...
 
     def close(self) -> None:
-        """Stop listening: later connections are refused."""
+        """Stop listening: later connections are refused, those not accepted yet are dropped."""
+        ...
+
+    def finish(self) -> None:
+        """Stop listening; connections that wait to be accepted are still handed out."""
         ...
 
 

@@ -1,6 +1,7 @@
 """A configuration that is built and warm, and the requests that still use it."""
 
 from collections.abc import Callable
+from typing import Protocol
 from weakref import WeakSet
 
 import attrs
@@ -65,24 +66,56 @@ class Generation:
             tell()
 
 
-@attrs.define
-class ActiveGeneration:
-    """Which generation new requests are pinned to; None until the first activation."""
-
-    current: Generation | None = None
-    _retired: "WeakSet[Generation]" = attrs.field(factory=WeakSet, init=False)
-    """Those that nothing but their requests may still hold."""
+class Active(Protocol):
+    """Which generation new requests are pinned to."""
 
     @property
-    def alive(self) -> list[Generation]:
-        """Return what serves now, then what requests still use, the newest first."""
-        used = [each for each in self._retired if each.leases]
-        used.sort(key=lambda each: each.version, reverse=True)
-        return used if self.current is None else [self.current, *used]
+    def current(self) -> Generation | None:
+        """Return it, asked for once per request; None until the first activation."""
+        ...
+
+    @property
+    def retired(self) -> "Retired":
+        """Return those that served before."""
+        ...
+
+    def activate(self, generation: Generation) -> None:
+        """Serve `generation` from now on and retire the one before."""
+
+
+@attrs.define
+class Retired:
+    """Generations that nothing but their requests may still hold."""
+
+    _each: "WeakSet[Generation]" = attrs.field(factory=WeakSet, init=False)
+
+    def retire(self, generation: Generation | None) -> None:
+        """Let one end with its requests."""
+        if generation is not None:
+            generation.retire()
+            self._each.add(generation)
+
+    @property
+    def used(self) -> list[Generation]:
+        """Return what requests still use, the newest first."""
+        used = [each for each in self._each if each.leases]
+        return sorted(used, key=lambda each: each.version, reverse=True)
+
+
+@attrs.define
+class ActiveGeneration:
+    """The `Active` of a process that is the whole installation."""
+
+    current: Generation | None = None
+    retired: Retired = attrs.field(factory=Retired, init=False)
 
     def activate(self, generation: Generation) -> None:
         """Serve `generation` from now on and retire the one before."""
         previous, self.current = self.current, generation
-        if previous is not None:
-            previous.retire()
-            self._retired.add(previous)
+        self.retired.retire(previous)
+
+
+def alive(active: Active) -> list[Generation]:
+    """Return what serves now, then what requests still use, the newest first."""
+    current = active.current
+    return active.retired.used if current is None else [current, *active.retired.used]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from vsr.routing.generation import ActiveGeneration
+from vsr.routing.generation import Active
 from vsr.upstream.cluster import RuntimeCluster
 from vsr.upstream.clusters import Clusters
 from vsr.upstream.policy.host import Host
@@ -41,7 +41,7 @@ class RuntimeView(msgspec.Struct, frozen=True):
     hosts: tuple[HostView, ...]
 
 
-def clusters_of(active: ActiveGeneration) -> Iterable[RuntimeCluster]:
+def clusters_of(active: Active) -> Iterable[RuntimeCluster]:
     """Return the clusters of what serves now."""
     upstream = None if active.current is None else active.current.upstream
     return upstream if isinstance(upstream, Clusters) else ()

@@ -137,9 +137,10 @@ class FileSource:
     async def run(
         self, begun: Document, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        """Look until cancelled; `begun` is what serves."""
-        self._taken = {self.path: begun.text}
-        self.follow(begun.included)
+        """Look until cancelled; `begun` serves. Begun again, it goes on from what it took last."""
+        if not self._taken:
+            self._taken = {self.path: begun.text}
+            self.follow(begun.included)
         watched = Watched()
         task_status.started()
         while True:

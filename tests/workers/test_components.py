@@ -1,0 +1,111 @@
+"""Components of a process, and what becomes of it when one fails."""
+
+import logging
+
+import attrs
+import pytest
+import trio
+import trio.testing
+
+from vsr.workers.components import Components, ComponentStatus, OnFailure, State
+
+
+@attrs.define
+class Failing:
+    """Works for a while, then fails, as often as it is to."""
+
+    times: int
+    lives_s: float = 1.0
+    began_at: list[float] = attrs.field(factory=list)
+
+    async def run(self, *, task_status: trio.TaskStatus[None]) -> None:
+        """Work."""
+        self.began_at.append(trio.current_time())
+        task_status.started()
+        if len(self.began_at) > self.times:
+            await trio.sleep_forever()
+        await trio.sleep(self.lives_s)
+        raise ZeroDivisionError("with a secret in its text")
+
+
+async def test_component_begins_again_with_pauses(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its status tells of it, by the class of the failure alone."""
+    components, failing = Components(), Failing(times=4)
+    seen = []
+
+    await nursery.start(components.run, "source", OnFailure.RESTART, failing.run)
+    for _ in range(2):
+        seen.append(components.statuses)
+        await trio.sleep(2.2)
+    await trio.sleep(20)
+
+    pauses = [
+        later - before - failing.lives_s
+        for before, later in zip(failing.began_at, failing.began_at[1:], strict=False)
+    ]
+    assert pauses == pytest.approx([0, 0.5, 1, 2])
+    assert seen[0] == (ComponentStatus("source", State.RUNNING),)
+    assert seen[1][0].state is State.WAITING
+    assert components.statuses == (
+        ComponentStatus("source", State.RUNNING, 4, "ZeroDivisionError"),
+    )
+    assert [each.levelno for each in caplog.records] == [logging.ERROR] * 4
+
+
+async def test_process_goes_on_without_what_it_can_do_without(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """That is told in its status; it does not begin again."""
+    components, failing = Components(), Failing(times=1)
+
+    await nursery.start(components.run, "metrics", OnFailure.DEGRADE, failing.run)
+    await trio.sleep(1000)
+    components.degrade("other", "OSError")
+
+    assert len(failing.began_at) == 1
+    assert [(each.name, each.state) for each in components.statuses] == [
+        ("metrics", State.DEGRADED),
+        ("other", State.DEGRADED),
+    ]
+
+
+async def test_failure_of_what_serves_is_that_of_the_process(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Whoever runs the process hears of it."""
+    failing = Failing(times=1)
+
+    with pytest.RaisesGroup(ZeroDivisionError, flatten_subgroups=True):
+        await Components().run("listeners", OnFailure.FATAL, failing.run)
+
+    assert len(failing.began_at) == 1
+
+
+async def test_component_that_never_began_is_no_matter_of_policy(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Whoever starts the process is told that it can't be."""
+
+    async def run(  # noqa: ASYNC128  # that is the point
+        *, task_status: trio.TaskStatus[None]
+    ) -> None:
+        del task_status
+        await trio.sleep(1)
+        raise ZeroDivisionError
+
+    with pytest.RaisesGroup(ZeroDivisionError, flatten_subgroups=True):
+        await Components().run("source", OnFailure.RESTART, run)
+
+
+async def test_component_is_cancelled_with_its_owner(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Amid its work as amid a pause."""
+    components, failing = Components(), Failing(times=2)
+
+    for lasts_s in (0.5, 2.25):
+        with trio.move_on_after(lasts_s) as scope:
+            await components.run("source", OnFailure.RESTART, failing.run)
+        assert scope.cancelled_caught

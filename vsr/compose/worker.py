@@ -1,0 +1,122 @@
+"""A worker: one of several processes that serve, all of them on the same sockets."""
+
+import fcntl
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import attrs
+import msgspec
+import trio
+
+from vsr.compose.generation import Parts
+from vsr.compose.installation import LocalInstallation, PreparedRouter
+from vsr.compose.loop import run_for_another, write_all
+from vsr.compose.router import Router
+from vsr.gateway.opening import load_http2
+from vsr.network.epoll import EpollNetwork
+from vsr.network.inherited import InheritedNetwork
+from vsr.resources.snapshot import Snapshot
+from vsr.telemetry.access_log import AccessLog
+from vsr.workers.active import SharedActive
+from vsr.workers.messages import Family
+from vsr.workers.process import worker_channel
+from vsr.workers.worker import Worker
+
+
+def run_worker(number: int, descriptor: int) -> None:
+    """Serve as worker `number` of the supervisor at the other end of `descriptor`."""
+    in_turn = WriteInTurn()
+
+    async def serve(network: EpollNetwork, access_log: AccessLog) -> None:
+        inherited = InheritedNetwork(network)
+        opening = OpenRouter(inherited, access_log, in_turn)
+        await Worker(worker_channel(descriptor), opening, inherited).run()
+
+    run_for_another(serve, in_turn, f"worker {number}")
+
+
+@attrs.define(eq=False)
+class WriteInTurn:
+    """Writes whole batches of lines: a pipe would take turns in the middle of them.
+
+    A worker that dies lets go of the lock.
+    """
+
+    lock: int | None = None
+    """A descriptor that all workers have of one file."""
+
+    async def __call__(self, data: bytes) -> None:
+        """Write to standard output, which all workers share."""
+        await trio.to_thread.run_sync(self._write, data, abandon_on_cancel=True)
+
+    def _write(self, data: bytes) -> None:
+        if self.lock is None:
+            write_all(data)
+            return
+        fcntl.lockf(self.lock, fcntl.LOCK_EX)
+        try:
+            write_all(data)
+        finally:
+            fcntl.lockf(self.lock, fcntl.LOCK_UN)
+
+
+@attrs.frozen
+class OpenRouter:
+    """Implements `workers.worker.Opening`."""
+
+    network: InheritedNetwork
+    access_log: AccessLog
+    in_turn: WriteInTurn
+
+    async def __call__(
+        self, snapshot: Snapshot, version: int, folder: Path, active: SharedActive
+    ) -> "ServingRouter":
+        """Build a Router."""
+        self.in_turn.lock = active.word.descriptor
+        parts = msgspec.structs.replace(Parts.default(self.network), active=active)
+        router = await Router.bind(parts, snapshot, self.access_log, folder=folder, version=version)
+        return ServingRouter(router, LocalInstallation(router, folder))
+
+
+@attrs.frozen
+class ServingRouter:
+    """Implements `workers.worker.Serving`."""
+
+    router: Router
+    installation: LocalInstallation
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve."""
+        async with trio.open_nursery() as tasks:
+            await tasks.start(self.router.run)
+            tasks.start_soon(trio.to_thread.run_sync, load_http2)
+            task_status.started()
+
+    async def prepare(self, snapshot: Snapshot, version: int) -> PreparedRouter:
+        """Build and warm what serves `snapshot`."""
+        return await self.installation.prepare(snapshot, version)
+
+    async def drain(self) -> None:
+        """Drain."""
+        await self.router.server.drain()
+
+    def force_end(self) -> None:
+        """End every request under way."""
+        self.router.server.force_end()
+
+    async def metrics(self) -> Iterable[Family]:
+        """Return what is counted here; the library is loaded for the first reader, in a thread."""
+        return (await trio.to_thread.run_sync(_load_metrics))(self.router)
+
+
+def _load_metrics() -> Callable[[Router], tuple[Family, ...]]:
+    from vsr.engine.execution_metrics import execution_metrics  # noqa: PLC0415
+    from vsr.upstream.metrics import cluster_metrics  # noqa: PLC0415
+    from vsr.upstream.view import clusters_of  # noqa: PLC0415
+    from vsr.workers.families import families_of  # noqa: PLC0415
+
+    def told(router: Router) -> tuple[Family, ...]:
+        clusters = cluster_metrics(clusters_of(router.active))
+        return families_of((*clusters, *execution_metrics(router.parts.executions)))
+
+    return told

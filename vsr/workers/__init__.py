@@ -1,0 +1,1 @@
+"""Several serving processes under one supervisor: what they say and agree on, how they are kept."""

@@ -1,0 +1,290 @@
+"""The supervisor's side: what its workers serve, taken over by all of them together."""
+
+from pathlib import Path
+
+import attrs
+import trio
+
+from vsr.config.attempt import Reason, Stage
+from vsr.config.lifecycle import reasons_of
+from vsr.config.parts import parts_of
+from vsr.config.restart import only_by_restart
+from vsr.config.slicing import in_slices
+from vsr.errors import ConfigRejected
+from vsr.resources.snapshot import Snapshot
+from vsr.resources.tracing import Tracing
+from vsr.slices import Sliced
+from vsr.workers.activation import Activation, Outcome, Refusal
+from vsr.workers.crew import Crew, Member, Spawn, WorkersFailed
+from vsr.workers.fleet import Fleet, Phase, Slot, WorkerStatus
+from vsr.workers.merge import Merged
+from vsr.workers.messages import (
+    Agreed,
+    Commit,
+    Committed,
+    Discard,
+    Drain,
+    End,
+    Family,
+    Part,
+    Prepare,
+    Refused,
+    Report,
+    Scrape,
+    Scraped,
+    Start,
+    Word,
+)
+from vsr.workers.outbox import Outbox
+from vsr.workers.sockets import ListeningSockets, SocketChange
+from vsr.workers.unshared import unshared
+from vsr.workers.word import VersionWord, make_word_memory
+
+PREPARE_S = 60.0
+"""As long as compiling may take; a worker that has not answered by then hangs."""
+DRAIN_S = 30.0
+"""A worker's own drain is bounded, and shorter."""
+_COMMIT_S = 5.0
+"""What workers get to take over listeners; requests see the version at once."""
+_SCRAPE_S = 2.0
+
+
+@attrs.define(eq=False)
+class Supervisor:
+    """Implements `config.lifecycle.Installation` for several processes."""
+
+    folder: Path
+    sockets: ListeningSockets
+    word: VersionWord
+    tracing: Tracing | None
+    """That the workers were started with."""
+    fleet: Fleet
+    crew: Crew = attrs.field(init=False)
+    _parts: tuple[bytes, ...] = attrs.field(repr=False)
+    """Of the snapshot that serves, for workers to come."""
+    _uncommitted: set[int] = attrs.field(factory=set, init=False)
+    """Who has not said yet that it has taken over the last version."""
+    _metrics: Merged = attrs.field(factory=Merged, init=False)
+    _scrape: int = attrs.field(default=0, init=False)
+    _scraped: dict[int, tuple[Family, ...]] = attrs.field(factory=dict, init=False)
+    """Answers to the last scrape, by worker."""
+
+    @classmethod
+    def open(  # what a process is told, and what starts others
+        cls,
+        size: int,
+        snapshot: Snapshot,
+        version: int,
+        folder: Path,
+        spawn: Spawn,
+        sockets: ListeningSockets,
+    ) -> "Supervisor":
+        """Bind the listeners of `snapshot` for so many workers; `run` starts them.
+
+        Raises:
+            ConfigRejected: a listener cannot be bound, or there is none, or workers would each keep
+                to themselves what a client can notice.
+        """
+        problems = unshared(snapshot)
+        if problems:
+            raise ConfigRejected(problems)
+        sockets.commit(sockets.prepare(snapshot.listeners))
+        opened = cls(
+            folder.absolute(),
+            sockets,
+            VersionWord(make_word_memory(version)),
+            snapshot.tracing,
+            Fleet.of(size, version),
+            tuple(parts_of(snapshot)),
+        )
+        opened.crew = Crew(opened.fleet, spawn, opened._brief, opened._heed, opened._mourn)
+        return opened
+
+    @property
+    def statuses(self) -> tuple[WorkerStatus, ...]:
+        """Return what is known of each worker."""
+        return self.fleet.statuses
+
+    def check(self, snapshot: Snapshot) -> tuple[Reason, ...]:
+        """Return why these workers cannot take `snapshot`."""
+        problems = unshared(snapshot)
+        apart = reasons_of(ConfigRejected(problems), Stage.VALIDATE) if problems else ()
+        return (*only_by_restart(snapshot, self.tracing), *apart)
+
+    async def prepare(self, snapshot: Snapshot, version: int) -> "PreparedFleet":
+        """Let every worker build and warm `snapshot`.
+
+        Raises:
+            ConfigRejected: a listener cannot be bound, or a worker refuses the configuration.
+            VsrError: a worker fails otherwise.
+        """
+        change = self.sockets.prepare(snapshot.listeners)
+        try:
+            parts = await in_slices(_collected(snapshot))
+            activation = self.fleet.begin(version)
+            try:
+                await self._ask(activation, parts, change)
+            except BaseException:
+                self._abort(activation)
+                raise
+        except BaseException:
+            change.close()
+            raise
+        return PreparedFleet(self, activation, parts, change)
+
+    async def _ask(
+        self, activation: Activation, parts: tuple[bytes, ...], change: SocketChange
+    ) -> None:
+        sockets = [(place, sock.fileno()) for place, sock in change.new.items()]
+        for serial in activation.waiting:
+            outbox = self.crew.members[serial].outbox
+            outbox.put_sockets(sockets)
+            for part in parts:
+                outbox.put(Part(part))
+            outbox.put(Prepare(activation.attempt, activation.version))
+        with trio.move_on_after(PREPARE_S):
+            await self.crew.until(lambda: activation.outcome is not Outcome.OPEN)
+        for serial in activation.waiting & set(self.crew.members):
+            if activation.outcome is Outcome.OPEN:
+                self.crew.members[serial].process.kill()
+        if activation.outcome is Outcome.OPEN:
+            activation.give_up(Refusal(text=f"a worker has not built it within {PREPARE_S:g} s"))
+        if activation.outcome is Outcome.REFUSED:
+            raise _error_of(activation)
+
+    def _abort(self, activation: Activation) -> None:
+        self.fleet.abort()
+        self.crew.order(Discard(activation.attempt))
+        self.crew.tell()
+
+    def commit(self, prepared: "PreparedFleet") -> None:
+        """Let every worker serve what is prepared, in one step.
+
+        Raises:
+            VsrError: no worker that has built it is left.
+        """
+        activation = prepared.activation
+        if activation.outcome is not Outcome.AGREED:
+            raise _error_of(activation)
+        self._parts = prepared.parts
+        self._uncommitted = set(activation.agreed)
+        self.word.store(self.fleet.commit())
+        # Ours are closed first: whichever worker is the last to close empties the queue.
+        self.sockets.commit(prepared.change)
+        for serial in activation.agreed:
+            self.crew.members[serial].outbox.put(Commit(activation.attempt))
+        self.crew.tell()
+
+    async def taken_over(self) -> None:
+        """Wait until every worker that is left has taken over what was committed."""
+        with trio.CancelScope(shield=True, relative_deadline=_COMMIT_S):
+            await self.crew.until(lambda: not self._uncommitted & set(self.crew.members))
+
+    async def run(  # noqa: ASYNC128  # `Crew.run` does
+        self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Keep workers going until they are drained; see `Crew.run`."""
+        await self.crew.run(task_status=task_status)
+
+    async def drain(self) -> None:
+        """Let every worker drain, and end those that take too long."""
+        self.fleet.is_ending = True
+        self.sockets.close()
+        self.crew.order(Drain())
+        self.crew.tell()
+        with trio.move_on_after(DRAIN_S):
+            await self.crew.until(lambda: self.fleet.has_ended)
+            return
+        self.crew.kill_all()
+        await self.crew.until(lambda: self.fleet.has_ended)
+
+    def force_end(self) -> None:
+        """End every request under way."""
+        self.crew.order(End())
+
+    async def metrics(self) -> tuple[Family, ...]:
+        """Return the metrics of all workers as one, as far as they tell them in time."""
+        self._scrape += 1
+        scraped: dict[int, tuple[Family, ...]] = {}
+        self._scraped = scraped
+        asked = [each for each in self.crew.members.values() if each.slot.phase is Phase.SERVING]
+        for member in asked:
+            member.outbox.put(Scrape(self._scrape))
+
+        def is_done() -> bool:
+            there = self.crew.members.values()
+            return all(each.slot.worker in scraped or each not in there for each in asked)
+
+        with trio.move_on_after(_SCRAPE_S):
+            await self.crew.until(is_done)
+        return self._metrics.merge(scraped)
+
+    def _brief(self, outbox: Outbox) -> None:
+        """Tell a worker that begins what it is to serve."""
+        outbox.put(Word(), [self.word.descriptor])
+        outbox.put_sockets([(place, sock.fileno()) for place, sock in self.sockets.bound.items()])
+        for part in self._parts:
+            outbox.put(Part(part))
+        outbox.put(Start(self.fleet.version, str(self.folder)))
+
+    def _heed(self, member: Member, report: Report) -> None:
+        activation = self.fleet.activation
+        serial = member.slot.serial
+        match report:
+            case Committed():
+                self._uncommitted.discard(serial)
+            case Scraped() if report.number == self._scrape:
+                self._scraped[member.slot.worker] = report.families
+            case Agreed() if activation is not None and report.attempt == activation.attempt:
+                activation.agree(serial, report.reused)
+            case Refused() if activation is not None and report.attempt == activation.attempt:
+                activation.refuse(serial, Refusal(report.problems, report.text))
+            case _:
+                pass  # an answer that came too late
+
+    def _mourn(self, slot: Slot) -> None:
+        self._metrics.end(slot.worker)
+
+
+@attrs.define(eq=False)
+class PreparedFleet:
+    """Implements `config.lifecycle.Prepared`."""
+
+    supervisor: Supervisor
+    activation: Activation
+    parts: tuple[bytes, ...] = attrs.field(repr=False)
+    change: SocketChange
+    _is_committed: bool = attrs.field(default=False, init=False)
+
+    @property
+    def reused(self) -> tuple[str, ...]:
+        """Return the components that every worker keeps."""
+        return self.activation.reused or ()
+
+    async def commit(self) -> None:
+        """Serve it everywhere: by one store, then by what follows from it."""
+        self.supervisor.commit(self)
+        self._is_committed = True
+        await self.supervisor.taken_over()
+
+    async def discard(self) -> None:
+        """Give up what was built."""
+        if not self._is_committed:
+            self.change.close()
+            self.supervisor._abort(self.activation)  # noqa: SLF001  # as one
+        await trio.lowlevel.cancel_shielded_checkpoint()
+
+
+def _collected(snapshot: Snapshot) -> Sliced[tuple[bytes, ...]]:
+    parts = []
+    for part in parts_of(snapshot):
+        parts.append(part)
+        yield
+    return tuple(parts)
+
+
+def _error_of(activation: Activation) -> ConfigRejected | WorkersFailed:
+    refusal = activation.refusal or Refusal(text="no worker is there to serve the configuration")
+    if refusal.problems:
+        return ConfigRejected(refusal.problems)
+    return WorkersFailed(refusal.text)
