@@ -154,31 +154,6 @@ async def test_touched_file_is_no_change_unless_somebody_asks(watch: Watch) -> N
     assert (await watch.next()).document.text == b"a: 1\n"
 
 
-async def test_change_before_the_first_look_is_submitted(
-    nursery: trio.Nursery, tmp_path: Path
-) -> None:
-    """The Router has read the file, and takes a while to start."""
-    file = _written(tmp_path / "config.yaml", b"a: 2\n")
-    submitted: list[bytes] = []
-    done = trio.Event()
-
-    def submit(update: Update) -> Ticket:
-        submitted.append(update.document.text)
-        done.set()
-        return Ticket(update)
-
-    def reject(document_hash: str, origin: Origin, reasons: tuple[Reason, ...]) -> Attempt:
-        return Attempt(1, document_hash, origin, 0.0)
-
-    await nursery.start(FileSource(file, submit, reject, every_s=0.001).run, b"a: 1\n")
-    with trio.fail_after(10):
-        await done.wait()
-    await trio.sleep(0.02)
-    nursery.cancel_scope.cancel()
-
-    assert submitted == [b"a: 2\n"]
-
-
 async def test_included_file_is_followed(watch: Watch, tmp_path: Path) -> None:
     """From when the document that includes it was compiled on."""
     graph = _written(tmp_path / "graph.yaml", b"steps: []\n")
