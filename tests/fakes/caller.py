@@ -9,6 +9,7 @@ import trio
 from vsr.deadline import Deadline
 from vsr.errors import DeadlineExceeded
 from vsr.headers import Headers
+from vsr.routing.outcome import Attempt, TransportFact
 from vsr.routing.plan import Call
 from vsr.routing.ports import CallAnswer, Journal
 
@@ -83,7 +84,7 @@ class FakeCaller:
         self, call: Call, deadline: Deadline, *, limit_bytes: int, journal: Journal
     ) -> CallAnswer:
         """Answer `call` after the delay, unless the deadline comes first."""
-        del limit_bytes, journal
+        del limit_bytes
         self.calls.append(call)
         self.times.append(trio.current_time())
         number = len(self.calls)
@@ -93,21 +94,27 @@ class FakeCaller:
         self.most_under_way = max(self.under_way, self.most_under_way)
         try:
             with trio.move_on_at(deadline.at):
-                return await self._answer(call, said)
+                return await self._answer(call, said, journal)
         finally:
             self.under_way -= 1
         raise DeadlineExceeded
 
-    async def _answer(self, call: Call, said: Said) -> CallAnswer:
+    async def _answer(self, call: Call, said: Said, journal: Journal) -> CallAnswer:
         wait_s = said.after_s / (len(said.retries) + 1)
         for is_known_zero in said.retries:
-            self.attempts += 1
+            self._begin(call, journal, is_known_zero=is_known_zero)
             await trio.sleep(wait_s)
             if call.spend is not None and not call.spend.admit_retry(is_known_zero=is_known_zero):
                 return CallAnswer(503, Headers(), b"busy")
-        self.attempts += 1
+        self._begin(call, journal, is_known_zero=False)
         await trio.sleep(wait_s)
         if said.error is not None:
             raise said.error
         body = completion(call.model, said) if said.body is None else said.body
         return CallAnswer(said.status, Headers(), body)
+
+    def _begin(self, call: Call, journal: Journal, *, is_known_zero: bool) -> None:
+        self.attempts += 1
+        fact = TransportFact.CONNECTED if is_known_zero else TransportFact.REQUEST_WRITTEN
+        now = trio.current_time()
+        journal.attempts.append(Attempt(call.model, "fake", "fake:1", now, fact))

@@ -16,7 +16,7 @@ from tests.fakes.graph import FakePrompt, make_run
 from vsr.graph.budget import UNLIMITED, Budget, Limits
 from vsr.graph.ledger import Ledger
 from vsr.routing.budget import Reservation
-from vsr.routing.outcome import Outcome, Terminal, Usage
+from vsr.routing.outcome import Attempt, Cause, Outcome, Terminal, TransportFact, Usage
 
 BOUND = 30
 """Of each attempt: 10 tokens of prompt and 20 of output."""
@@ -55,6 +55,40 @@ def test_attempt_that_may_have_used_something_costs_what_was_reserved(
 
     assert (budget.spent_tokens, budget.reserved_tokens) == (price + 12, 0)
     assert budget.settlements == [first, entry.reservation]
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+@pytest.mark.parametrize(
+    ("fact", "price"), [(TransportFact.CONNECTED, 0), (TransportFact.REQUEST_WRITTEN, BOUND)]
+)
+def test_last_attempt_that_did_nothing_is_free(
+    fact: TransportFact, price: int, retries: int
+) -> None:
+    """As one is that another follows."""
+    budget = Budget(Limits(max_tokens=100))
+    run = make_run(budget=budget)
+    entry = run.open_call("alpha")
+    before = (Attempt("alpha", "e", "a:1", 0.0, TransportFact.REQUEST_WRITTEN),) * retries
+    for _ in before:
+        assert run.reopen_call(entry, is_known_zero=False)
+
+    last = Attempt("alpha", "e", "a:1", 1.0, fact)
+    run.close_call(entry, Outcome(Terminal.FAILED, attempts=(*before, last)))
+
+    assert (budget.spent_tokens, budget.reserved_tokens) == (retries * BOUND + price, 0)
+
+
+def test_attempt_that_never_began_is_free() -> None:
+    """It was reserved for, and its client left before."""
+    budget = Budget(Limits(max_tokens=100))
+    run = make_run(budget=budget)
+    entry = run.open_call("alpha")
+    first = Attempt("alpha", "e", "a:1", 0.0, TransportFact.REQUEST_WRITTEN)
+    assert run.reopen_call(entry, is_known_zero=False)
+
+    run.close_call(entry, Outcome(Terminal.CANCELLED, Cause.CLIENT_GONE, attempts=(first,)))
+
+    assert (budget.spent_tokens, budget.reserved_tokens) == (BOUND, 0)
 
 
 def test_known_zero_attempts_leave_room_for_as_many_as_are_wanted() -> None:
@@ -160,7 +194,8 @@ def test_ceilings_hold_over_all_attempts_of_a_call(
         is_settled = not wanted
         if is_settled:
             break
-    run.close_call(entry, Outcome(Terminal.FAILED, usage=usage))
+    made = [Attempt("alpha", "e", "a:1", 0.0, TransportFact.REQUEST_WRITTEN)] * hops
+    run.close_call(entry, Outcome(Terminal.FAILED, usage=usage, attempts=tuple(made)))
 
     if not is_settled:
         price += bound if usage is None else usage.prompt_tokens + usage.completion_tokens

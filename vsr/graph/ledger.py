@@ -55,12 +55,21 @@ class LedgerEntry(msgspec.Struct, eq=False, gc=False):
     @property
     def usage(self) -> Usage | None:
         """Return the tokens that are known: those reported, or none if it surely did nothing."""
+        return self._used_from(0)
+
+    @property
+    def last_usage(self) -> Usage | None:
+        """Return the same of what `reservation` was made for: the last attempt, if it began."""
+        return self._used_from(len(self.settled))
+
+    def _used_from(self, first: int) -> Usage | None:
         outcome = self.outcome
         if outcome is None or outcome.usage is not None:
             return None if outcome is None else outcome.usage
         if outcome.terminal is Terminal.SUCCEEDED:
             return None
-        return NOTHING_USED if all(each.is_known_zero for each in outcome.attempts) else None
+        is_zero = all(each.is_known_zero for each in outcome.attempts[first:])
+        return NOTHING_USED if is_zero else None
 
     def close(self, outcome: Outcome) -> bool:
         """Record how the call ended; later calls change nothing and return False."""

@@ -187,6 +187,7 @@ class GraphRun(msgspec.Struct, gc=False):
         if reservation is None:
             entry.is_refused = True
             return False
+        entry.settled += (entry.reservation,)
         entry.reservation = reservation
         return True
 
@@ -208,7 +209,7 @@ class GraphRun(msgspec.Struct, gc=False):
     def close_call(self, entry: LedgerEntry, outcome: Outcome) -> None:
         """Close `entry` and settle its reservation; only the first end of a call counts."""
         if entry.close(outcome):
-            self.budget.settle(entry.reservation, outcome.usage)
+            self.budget.settle(entry.reservation, entry.last_usage)
             self.ledger.tell(entry)
 
     def close_tail(self, tail: TailCall, outcome: Outcome) -> None:
