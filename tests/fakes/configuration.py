@@ -76,6 +76,13 @@ class FakeConfiguration:
         base = question.base or b"" if question.mode is Mode.MERGE else b""
         return msgspec.structs.replace(self.inspected, candidate=base + question.text)
 
+    async def examine(self, question: Inspect) -> tuple[Inspected, Checked]:
+        """Return both that were prepared."""
+        inspected = await self.inspect(question)
+        if inspected.reasons:
+            return inspected, Checked()
+        return inspected, await self.check(Document(inspected.candidate))
+
     async def check(self, document: Document) -> Checked:
         """Return what was prepared."""
         await self._step("check")
@@ -98,10 +105,13 @@ class FakeConfiguration:
         self.kept.append(text)
         return "20260101-000000"
 
-    async def deploy(self, document: Document, origin: Origin, replaced: bytes) -> Attempt | None:
+    async def deploy(
+        self, document: Document, origin: Origin, replaced: bytes, checked: Checked
+    ) -> Attempt | None:
         """Take the text, and end as was prepared."""
         await self._step("deploy")
         assert replaced == self.text
+        assert checked is self.checked
         self.text = document.text
         self.written.append((document, origin))
         await trio.sleep(self.deploy_s)

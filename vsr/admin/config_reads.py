@@ -20,7 +20,7 @@ from vsr.admin.shapes import (
     finding,
     reason_view,
 )
-from vsr.config.history import Document, Record
+from vsr.config.history import Record
 from vsr.config.inspection import Inspect, Inspected
 from vsr.headers import HeaderLine
 
@@ -34,7 +34,7 @@ class ConfigReads:
     async def document(self, call: Call) -> Answer:
         """Answer `GET /api/v1/config`."""
         text = await persisted(self.configuration)
-        question = Inspect(text, reveals=call.caller.sees_secrets)
+        question = Inspect(text, wants_json=True, reveals=call.caller.sees_secrets)
         inspected = await self.configuration.inspect(question)
         lines = (etag_line(text), *self._serving_lines())
         if inspected.reasons:
@@ -69,8 +69,7 @@ class ConfigReads:
         body = call.read(ValidateBody)
         text = body.yaml.encode()
         base = await self._serving() if body.compare_to_active else None
-        inspected = await self._inspect(call, Inspect(text, base=base))
-        checked = await self._checked(inspected)
+        inspected, checked = await self._examine(call, Inspect(text, base=base))
         errors = _errors(inspected, checked)
         return told(
             Validation(
@@ -90,8 +89,7 @@ class ConfigReads:
             raise Invalid("yaml is empty.")
         text = await persisted(self.configuration)
         question = Inspect(body.yaml.encode(), mode=body.mode, base=text)
-        inspected = await self._inspect(call, question)
-        checked = await self._checked(inspected)
+        inspected, checked = await self._examine(call, question)
         errors = _errors(inspected, checked)
         return told(
             Planned(
@@ -119,18 +117,15 @@ class ConfigReads:
         version = 0 if active is None else active.version
         return told([_entry(record, version) for record in records])
 
-    async def _inspect(self, call: Call, question: Inspect) -> Inspected:
+    async def _examine(self, call: Call, question: Inspect) -> tuple[Inspected, Checked]:
         """Ask about a text that its author may only read about."""
         may_write = call.caller.may("config.write")
         known = b"" if may_write else await persisted(self.configuration)
-        question = msgspec.structs.replace(question, may_read_files=may_write, known=known)
-        return await self.configuration.inspect(question)
-
-    async def _checked(self, inspected: Inspected) -> Checked:
-        """Return whether it is served here, if it is valid at all."""
-        if inspected.reasons:
-            return Checked()
-        return await self.configuration.check(Document(inspected.candidate))
+        return await self.configuration.examine(
+            msgspec.structs.replace(
+                question, may_read_files=may_write, known=known, wants_yaml=True
+            )
+        )
 
     async def _serving(self) -> bytes | None:
         """Return the document that serves; the persisted one where no record has it."""

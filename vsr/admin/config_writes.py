@@ -29,6 +29,8 @@ class _Change(msgspec.Struct, frozen=True):
     origin: Origin
     invalid: str = "CONFIG_VALIDATION_ERROR"
     """Code of the refusal of a document that is not valid."""
+    checked: Checked | None = None
+    """None: nobody has looked at it yet."""
 
 
 @attrs.define(eq=False)
@@ -43,10 +45,11 @@ class ConfigWrites:
         text = _text(call)
 
         async def merged(current: bytes) -> _Change:
-            question = Inspect(text, mode=Mode.MERGE, base=current)
-            inspected = await self.configuration.inspect(question)
+            question = Inspect(text, mode=Mode.MERGE, base=current, compares=False)
+            inspected, checked = await self.configuration.examine(question)
             _refuse(inspected.reasons, "CONFIG_VALIDATION_ERROR")
-            return _Change(Document(inspected.candidate), _origin(call, OriginSource.API))
+            document, origin = Document(inspected.candidate), _origin(call, OriginSource.API)
+            return _Change(document, origin, checked=checked)
 
         return await self._in_turn(call, merged)
 
@@ -86,14 +89,14 @@ class ConfigWrites:
             if not _matches(call.if_match, current):
                 raise _changed(412, current)
             change = await make(current)
-            checked = await self.configuration.check(change.document)
+            checked = change.checked or await self.configuration.check(change.document)
             _refuse(checked.reasons, change.invalid)
             _refuse_restarts(checked)
-            return await self._deploy(change, current)
+            return await self._deploy(change, checked, current)
         finally:
             self._is_busy = False
 
-    async def _deploy(self, change: _Change, current: bytes) -> Answer:
+    async def _deploy(self, change: _Change, checked: Checked, current: bytes) -> Answer:
         try:
             kept = await self.configuration.keep(current)
         except DocumentFailed as error:
@@ -101,7 +104,8 @@ class ConfigWrites:
             raise Refusal(500, "BACKUP_ERROR", message) from None
         document = change.document
         try:
-            attempt = await self.configuration.deploy(document, change.origin, current)
+            origin = change.origin
+            attempt = await self.configuration.deploy(document, origin, current, checked)
         except DocumentChanged:
             raise _changed(409, await persisted(self.configuration)) from None
         except DocumentFailed as error:

@@ -19,12 +19,12 @@ from vsr.compose.deployments import Deployments
 from vsr.compose.management import Binding, ManagementApi
 from vsr.config.attempt import Attempt, AttemptStatus
 from vsr.config.attribution import Attributions
-from vsr.config.child import ChildCompiler
+from vsr.config.child import ChildCompiler, ChildInspector
 from vsr.config.files import DocumentFiles
 from vsr.config.history import DEFAULT_LIMIT, Document, History, folder_for
-from vsr.config.inspection import ChildInspector
 from vsr.config.lifecycle import Installation, Lifecycle
 from vsr.config.origin import Origin, OriginSource
+from vsr.config.precompiled import Precompiled
 from vsr.config.recorder import DiskRecorder, first_version
 from vsr.config.report import Report
 from vsr.config.source import check_bytes, read_document
@@ -35,7 +35,6 @@ from vsr.workers.components import Components, OnFailure
 
 _log = logging.getLogger("vsr.config")
 _CHILD = "vsr.commands.compile_child"
-_INSPECTOR = "vsr.commands.inspect_child"
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -69,6 +68,7 @@ class LiveConfiguration:
     """Serves what becomes of a document while the process runs."""
 
     lifecycle: Lifecycle
+    precompiled: Precompiled
     source: FileSource
     recorder: DiskRecorder
     opened: Opened
@@ -85,15 +85,16 @@ class LiveConfiguration:
     ) -> "LiveConfiguration":
         """Return that of an installation which begins with `opened`."""
         recorder = _recorder(opened.path, history_limit)
+        precompiled = Precompiled(ChildCompiler(_CHILD))
         lifecycle = Lifecycle(
-            ChildCompiler(_CHILD),
+            precompiled,
             installation,
             recorder,
             time.time,
             observers=[_tell],
         )
         source = FileSource(opened.path, lifecycle.submit, lifecycle.reject)
-        return cls(lifecycle, source, recorder, opened, components or Components())
+        return cls(lifecycle, precompiled, source, recorder, opened, components or Components())
 
     def management(
         self,
@@ -117,7 +118,8 @@ class LiveConfiguration:
             self.source,
             self.recorder.history,
             Attributions(time.monotonic),
-            ChildInspector(_INSPECTOR),
+            ChildInspector(_CHILD),
+            self.precompiled,
             served,
             self.recorder.local,
             hashlib.sha256(self.opened.document.text).hexdigest(),
