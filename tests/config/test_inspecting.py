@@ -129,3 +129,18 @@ def test_who_may_not_write_lets_no_other_files_be_read(file: str, tmp_path: Path
         assert "may not write the document" in found.reasons[0].message
     assert ask(TEXT, file, may_read_files=False, known=TEXT).reasons == ()
     assert ask(secret, file).reasons == ()
+
+
+def test_recipe_is_put_in_its_place(file: str) -> None:
+    """Or taken away by an empty text."""
+    recipe = b"name: cheap\nrouting: {decisions: []}\n"
+
+    written = ask(recipe, file, base=TEXT, recipe="")
+    gone = ask(b"", file, base=written.candidate, recipe="cheap")
+    again = ask(b"", file, base=gone.candidate, recipe="cheap")
+
+    assert json.loads(bytes(written.json))["recipes"][0]["name"] == "cheap"
+    assert "recipes" not in json.loads(bytes(gone.json))
+    assert [(each.code, each.path) for each in again.reasons] == [
+        (Code.UNRESOLVED_REFERENCE, "recipes")
+    ]

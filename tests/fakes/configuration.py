@@ -45,7 +45,7 @@ class FakeConfiguration:
     management: Management = attrs.field(factory=Management)
     history: dict[str, tuple[Record, Document | None]] = attrs.field(factory=dict)
     checked: Checked = attrs.field(factory=Checked)
-    inspected: Inspected = attrs.field(factory=lambda: Inspected(b""))
+    inspected: Inspected = attrs.field(factory=lambda: Inspected(b"", json=msgspec.Raw(b"{}")))
     """What every text comes to, apart from the candidate."""
     deploy_s: float = 0.0
     ends: AttemptStatus | None = AttemptStatus.ACTIVE
@@ -57,6 +57,11 @@ class FakeConfiguration:
     asked: list[Document] = attrs.field(factory=list)
     """Documents that were checked."""
     kept: list[bytes] = attrs.field(factory=list)
+
+    async def models(self) -> bytes:
+        """Return none."""
+        await trio.lowlevel.checkpoint()
+        return b'{"object":"list","data":[]}\n'
 
     def standing(self, text: bytes) -> str:
         """Return whether it serves."""

@@ -1,7 +1,7 @@
 """One request of the management API as its handlers see it."""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 from urllib.parse import parse_qsl
 
@@ -24,7 +24,10 @@ class Call(msgspec.Struct, frozen=True):
     path: str
     raw_query: str = ""
     if_match: str | None = None
+    """Of all lines, joined by commas."""
     body: bytes = b""
+    parameters: Mapping[str, str] = {}
+    """What its path has in the place of names."""
 
     @property
     def query(self) -> dict[str, str]:

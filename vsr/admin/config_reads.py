@@ -25,6 +25,13 @@ from vsr.config.inspection import Inspect, Inspected
 from vsr.headers import HeaderLine
 
 
+class Read(msgspec.Struct, frozen=True):
+    """The persisted document, and what answers about it carry."""
+
+    json: bytes
+    lines: tuple[HeaderLine, ...]
+
+
 @attrs.frozen
 class ConfigReads:
     """Handlers that change nothing."""
@@ -33,6 +40,15 @@ class ConfigReads:
 
     async def document(self, call: Call) -> Answer:
         """Answer `GET /api/v1/config`."""
+        read = await self.read(call)
+        return Answer(200, read.json + b"\n", JSON, read.lines)
+
+    async def read(self, call: Call) -> Read:
+        """Return the persisted document as whoever asks may see it.
+
+        Raises:
+            Refusal: it cannot be read, or is not valid.
+        """
         text = await persisted(self.configuration)
         question = Inspect(text, wants_json=True, reveals=call.caller.sees_secrets)
         inspected = await self.configuration.inspect(question)
@@ -41,7 +57,7 @@ class ConfigReads:
             message = "The persisted document is not valid; PUT another one, or roll back."
             reasons = tuple(reason_view(each) for each in inspected.reasons)
             raise Refusal(500, "READ_ERROR", message, reasons=reasons, lines=lines)
-        return Answer(200, bytes(inspected.json) + b"\n", JSON, lines)
+        return Read(bytes(inspected.json), lines)
 
     async def hashes(self, _call: Call) -> Answer:
         """Answer `GET /api/v1/config/hash`."""
@@ -69,7 +85,15 @@ class ConfigReads:
         body = call.read(ValidateBody)
         text = body.yaml.encode()
         base = await self._serving() if body.compare_to_active else None
-        inspected, checked = await self._examine(call, Inspect(text, base=base))
+        return await self._validated(call, Inspect(text, base=base))
+
+    async def validate_recipe(self, call: Call, recipe: bytes) -> Answer:
+        """Say whether the persisted document would be served with a recipe written anew."""
+        base = await persisted(self.configuration)
+        return await self._validated(call, Inspect(recipe, base=base, recipe=""))
+
+    async def _validated(self, call: Call, question: Inspect) -> Answer:
+        inspected, checked = await self._examine(call, question)
         errors = _errors(inspected, checked)
         return told(
             Validation(

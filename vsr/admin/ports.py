@@ -135,6 +135,10 @@ class Configuration(Protocol):
         """Return the settings of this API in the configuration that serves."""
         ...
 
+    async def models(self) -> bytes:
+        """Return the list of models that clients are told, as JSON."""
+        ...
+
     def standing(self, text: bytes) -> str:
         """Return `active`, `failed`, `pending` or `unknown`: what has become of a document."""
         ...

@@ -154,6 +154,32 @@ class VersionEntry(msgspec.Struct, frozen=True):
     active: bool
 
 
+class RecipeEntry(msgspec.Struct, frozen=True):
+    """A recipe of the document."""
+
+    name: str
+    description: str
+    decisions: tuple[str, ...]
+    model_names: tuple[str, ...]
+    """By which clients ask for it: those of entrypoints."""
+    default: bool
+    """Whether automatic model names lead there, too."""
+
+
+class RecipeList(msgspec.Struct, frozen=True):
+    """All recipes of the persisted document."""
+
+    recipes: tuple[RecipeEntry, ...]
+
+
+class RecipeView(msgspec.Struct, frozen=True):
+    """A recipe as the persisted document has it."""
+
+    name: str
+    description: str
+    routing: dict[str, object]
+
+
 class ActiveView(msgspec.Struct, frozen=True):
     """The configuration that serves."""
 
@@ -224,6 +250,8 @@ class IndexEntry(msgspec.Struct, frozen=True):
     summary: str
     permission: str
     """Empty: nobody is asked for any."""
+    available: bool = True
+    """Whether this version has what it is about."""
 
 
 class Index(msgspec.Struct, frozen=True):

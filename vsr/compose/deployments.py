@@ -77,6 +77,17 @@ class Deployments:
         snapshot = self.serving()
         return Management() if snapshot is None else snapshot.management
 
+    async def models(self) -> bytes:
+        """Return the list of models that clients are told."""
+        return await trio.to_thread.run_sync(self._models)
+
+    def _models(self) -> bytes:
+        # Loaded for who asks: a supervisor routes nothing.
+        from vsr.engine.model_list import render_model_list  # noqa: PLC0415
+
+        snapshot = self.serving() or Snapshot("")
+        return render_model_list(snapshot, created=int(self.local().timestamp()))
+
     def standing(self, text: bytes) -> str:
         """Return what has become of a document."""
         wanted = hashlib.sha256(text).hexdigest()

@@ -6,7 +6,7 @@ from pathlib import Path
 import attrs
 import msgspec
 
-from vsr.config.attempt import Code, Reason, Stage
+from vsr.config.attempt import Code, Reason, Stage, reasons_of
 from vsr.config.compiling import cleaned, redactor_of, staged_reasons
 from vsr.config.diff import Change, Side, differences
 from vsr.config.environment import Expanded
@@ -29,11 +29,13 @@ class Subject:
     def of(self, question: Inspect) -> tuple[Inspected, ValidDocument | None]:
         """Return what becomes of a text, and the document if it is valid."""
         candidate = question.text
-        if question.mode is Mode.MERGE:
-            try:
-                candidate = _merged(question.base or b"{}\n", question.text)
-            except ConfigRejected as error:
-                return Inspected(candidate, _without_quotes(error)), None
+        try:
+            if question.recipe is not None:
+                candidate = _with_recipe(question)
+            elif question.mode is Mode.MERGE:
+                candidate = _merged(question)
+        except ConfigRejected as error:
+            return Inspected(candidate, _without_quotes(error)), None
         allowed = None if question.may_read_files else _named_in(question.known)
         report = _report(question.file, allowed)
         try:
@@ -92,23 +94,39 @@ def _side(valid: ValidDocument) -> Side:
     return Side(plain(valid.document, lines, reveals=True), plain(valid.document, lines))
 
 
-def _merged(base: bytes, patch: bytes) -> bytes:
+def _merged(question: Inspect) -> bytes:
     # Loaded where it is needed: it reads YAML with another library.
     from vsr.config.migrate.merge import merge_text  # noqa: PLC0415
 
-    texts = []
-    for name, data in (("document", base), ("patch", patch)):
-        try:
-            texts.append(data.decode())
-        except UnicodeDecodeError:
-            problem = Problem("", "is not UTF-8 text", file=name, line=1)
-            raise ConfigRejected([problem]) from None
-    return merge_text(*texts, file="document").encode()
+    base, patch = _base(question), _decoded(question.text, "patch")
+    return merge_text(base, patch, file="document").encode()
+
+
+def _with_recipe(question: Inspect) -> bytes:
+    from vsr.config.migrate.recipe_edit import (  # noqa: PLC0415  # as above
+        remove_recipe,
+        write_recipe,
+    )
+
+    base, recipe = _base(question), _decoded(question.text, "recipe")
+    name = question.recipe or ""
+    if not recipe:
+        return remove_recipe(base, name, file="document").encode()
+    return write_recipe(base, name, recipe, file="document").encode()
+
+
+def _base(question: Inspect) -> str:
+    return _decoded(question.base or b"{}\n", "document")
+
+
+def _decoded(data: bytes, name: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        problem = Problem("", "is not UTF-8 text", file=name, line=1, code=Code.INVALID_DOCUMENT)
+        raise ConfigRejected([problem]) from None
 
 
 def _without_quotes(error: ConfigRejected) -> tuple[Reason, ...]:
-    """Return the reasons against merging, which quote no values."""
-    return tuple(
-        Reason(Stage.PARSE, Code.INVALID_DOCUMENT, each.told, each.path, each.file, each.line)
-        for each in error.problems
-    )
+    """Return the reasons against editing, which quote no values."""
+    return reasons_of(error, Stage.PARSE)

@@ -28,6 +28,9 @@ class Inspect(msgspec.Struct, frozen=True):
     """Whether it may name any file; else those that `known` names. Faults quote what files hold."""
     known: bytes = b""
     """A document that somebody who may has written."""
+    recipe: str | None = None
+    """Name of the recipe in `base` that `text` takes the place of, or an empty text takes away;
+    empty: `text` has the name. None: it is about no recipe."""
     compares: bool = True
     """Whether it is compared, where there is a base."""
     wants_json: bool = False
