@@ -69,6 +69,8 @@ async def test_health_is_open_to_all(guarded: Desk) -> None:
     assert answered.pop("/health") == 200
     assert set(answered.values()) == {401}
     assert (await guarded.ask("GET", "/nope")).status == 401
+    assert (await guarded.ask("PUT", "/health")).status == 405
+    assert (await guarded.ask("PUT", "/ready")).status == 401
 
 
 @pytest.mark.parametrize("role", ["viewer", "operator", "admin"])

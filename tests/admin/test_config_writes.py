@@ -215,6 +215,7 @@ async def test_part_that_cannot_be_merged_is_refused(desk: Desk) -> None:
     ("body", "text", "version"),
     [
         ({"config_version": 3}, b"three", 3),
+        ({"config_version": 3.0}, b"three", 3),
         ({"version": "3"}, b"three", 3),
         ({"version": "20260103-000000"}, b"three", 3),
         ({"version": "20260101-000000-001"}, b"kept", 0),
@@ -239,6 +240,9 @@ async def test_recorded_configuration_serves_again(
         ({}, 400, "INVALID_INPUT"),
         ({"config_version": 3, "version": "3"}, 400, "INVALID_INPUT"),
         ({"config_version": 0}, 400, "INVALID_INPUT"),
+        ({"config_version": 3.5}, 400, "INVALID_INPUT"),
+        ({"config_version": True}, 400, "INVALID_INPUT"),
+        ({"config_version": 3, "version": None}, 400, "INVALID_INPUT"),
         ({"config_version": 10**19}, 400, "INVALID_INPUT"),
         ({"version": "03"}, 400, "INVALID_INPUT"),
         ({"version": ""}, 400, "INVALID_INPUT"),

@@ -128,7 +128,8 @@ class App:
         check_browser(asked.method, asked.lines, management)
         found = self._paths.find(asked.path)
         route = found.routes.get(asked.verb)
-        is_open = route is not None and not route.permission
+        asked_for = found.routes.values() if route is None else [route]
+        is_open = bool(asked_for) and not any(each.permission for each in asked_for)
         caller = (
             Caller("", frozenset())
             if is_open
@@ -183,7 +184,8 @@ class App:
         return told(Index(tuple(entries)))
 
     async def _openapi(self, _call: Call) -> Answer:
-        return told(openapi_document(self.routes, self.around.release))
+        asks_token = self.configuration.management.asks_token
+        return told(openapi_document(self.routes, self.around.release, asks_token=asks_token))
 
     async def _docs(self, _call: Call) -> Answer:
         return docs_page(self.routes, self.around.release)

@@ -51,6 +51,17 @@ class Call(msgspec.Struct, frozen=True):
         return body
 
 
+def encoded(yaml: str) -> bytes:
+    """Return YAML that says something.
+
+    Raises:
+        Invalid: it is blank.
+    """
+    if not yaml.strip(" \t\r\n"):
+        raise Invalid("yaml is empty.")
+    return yaml.encode()
+
+
 Handler = Callable[[Call], Awaitable[Answer]]
 
 

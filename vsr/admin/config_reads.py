@@ -5,8 +5,8 @@ import hashlib
 import attrs
 import msgspec
 
-from vsr.admin.answer import JSON, Answer, Invalid, Refusal, told
-from vsr.admin.call import Call
+from vsr.admin.answer import JSON, Answer, Refusal, told
+from vsr.admin.call import Call, encoded
 from vsr.admin.ports import Checked, Configuration, DocumentFailed
 from vsr.admin.shapes import (
     Finding,
@@ -109,10 +109,9 @@ class ConfigReads:
     async def plan(self, call: Call) -> Answer:
         """Answer `POST /api/v1/config/plan`."""
         body = call.read(PlanBody)
-        if not body.yaml.strip():
-            raise Invalid("yaml is empty.")
+        candidate = encoded(body.yaml)
         text = await persisted(self.configuration)
-        question = Inspect(body.yaml.encode(), mode=body.mode, base=text)
+        question = Inspect(candidate, mode=body.mode, base=text)
         inspected, checked = await self._examine(call, question)
         errors = _errors(inspected, checked)
         return told(

@@ -8,19 +8,19 @@ from collections.abc import Awaitable, Callable
 
 import attrs
 import msgspec
+from msgspec import UNSET
 
 from vsr.admin.answer import Answer, Invalid, Refusal, told
-from vsr.admin.call import Call
+from vsr.admin.call import Call, encoded
 from vsr.admin.config_reads import etag_line, etag_of, hash_of, persisted
 from vsr.admin.ports import Checked, Configuration, DocumentChanged, DocumentFailed
-from vsr.admin.shapes import Deployed, RollbackBody, TextBody, attempt_view, reason_view
+from vsr.admin.shapes import MAX_DIGITS, Deployed, RollbackBody, TextBody, attempt_view, reason_view
 from vsr.config.attempt import Attempt, AttemptStatus, Code, Reason
 from vsr.config.history import Document, Record
 from vsr.config.inspection import Inspect, Mode
 from vsr.config.origin import Origin, OriginSource
 from vsr.config.record_ids import is_record_id
 
-_MAX_DIGITS = 19
 _TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"'
 _TAGS = re.compile(rf"[ \t,]*{_TAG}[ \t]*(?:,[ \t]*(?:{_TAG}[ \t]*)?)*")
 _ONE = re.compile(r'(W/)?("[^"]*")')
@@ -151,9 +151,7 @@ def text_of(call: Call) -> bytes:
         Invalid: it is none, or empty.
     """
     body = call.read(TextBody)
-    if not body.yaml.strip():
-        raise Invalid("yaml is empty.")
-    return body.yaml.encode()
+    return encoded(body.yaml)
 
 
 def origin_of(call: Call, source: OriginSource) -> Origin:
@@ -215,17 +213,16 @@ def _wanted(body: RollbackBody) -> int | str:
     Raises:
         Invalid: both forms are given, or none, or one that is neither.
     """
-    if (body.config_version is None) == (body.version is None):
+    number, text = body.config_version, body.version
+    if isinstance(number, int | float) and text is UNSET:
+        if number >= 10**MAX_DIGITS:
+            raise Invalid("config_version must be a version's number.")
+        return int(number)
+    if not isinstance(text, str) or number is not UNSET:
         raise Invalid("Name one of config_version and version.")
-    if body.version is None:
-        number = body.config_version or 0
-        if not 1 <= number < 10**_MAX_DIGITS:
-            raise Invalid("config_version must be a version's number, from 1.")
-        return number
-    text = body.version
     if is_record_id(text):
         return text
-    if text.isascii() and text.isdigit() and text[0] != "0" and len(text) <= _MAX_DIGITS:
+    if text.isascii() and text.isdigit() and text[0] != "0" and len(text) <= MAX_DIGITS:
         return int(text)
     raise Invalid("version must be the id of a record, or a version's number.")
 

@@ -7,6 +7,7 @@ import msgspec
 
 from vsr.admin.answer import ErrorBody
 from vsr.admin.routes import Route
+from vsr.admin.shapes import RollbackBody
 
 _REF = "#/components/schemas/{name}"
 _NAMES = re.compile(r"\{(\w+)\}")
@@ -29,8 +30,16 @@ _AUTH_ERRORS = {
 _NOT_FOUND = "There is nothing of that name."
 
 
-def openapi_document(routes: Iterable[Route], release: str) -> dict[str, object]:
-    """Return the document, version 3.1, in plain values."""
+def openapi_document(
+    routes: Iterable[Route], release: str, *, asks_token: bool
+) -> dict[str, object]:
+    """Return the document, version 3.1, in plain values.
+
+    Args:
+        routes: all endpoints.
+        release: of the Router.
+        asks_token: whether the API is only asked with one.
+    """
     routes = list(routes)
     paths: dict[str, dict[str, object]] = {}
     for route in routes:
@@ -47,7 +56,7 @@ def openapi_document(routes: Iterable[Route], release: str) -> dict[str, object]
             "schemas": _schemas(routes),
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
         },
-        "security": [{}, {"bearer": []}],
+        "security": [{"bearer": []}] if asks_token else [{}, {"bearer": []}],
     }
 
 
@@ -143,6 +152,11 @@ def _schemas(routes: Iterable[Route]) -> dict[str, object]:
         kinds += [] if route.body is None else [route.body]
     kinds = [kind for kind in kinds if not isinstance(kind, str)]
     _, components = _components(kinds)
+    if rollback := components.get(RollbackBody.__name__):
+        # One of its members, which msgspec has no way to say.
+        alone = [{"required": [each.name]} for each in msgspec.structs.fields(RollbackBody)]
+        assert isinstance(rollback, dict)  # noqa: S101  # as every schema of a struct
+        rollback["oneOf"] = alone
     return components
 
 

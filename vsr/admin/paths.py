@@ -22,7 +22,10 @@ class Found(msgspec.Struct, frozen=True):
 
 @attrs.frozen
 class Paths:
-    """The endpoints of the API by path; one that is written out goes before a template."""
+    """The endpoints of the API by path; one that is written out hides a template.
+
+    Source: OpenAPI 3.1, Paths Object, path templating matching.
+    """
 
     exact: Mapping[str, dict[str, Route]]
     templates: tuple[tuple[tuple[str, ...], dict[str, Route]], ...]
@@ -44,15 +47,15 @@ class Paths:
         An escaped slash parts no segments. Source: RFC 3986, section 6.2.2.2.
         """
         segments = [unquote(each, errors="replace") for each in path.split("/")]
-        routes: dict[str, Route] = {}
-        parameters: dict[str, str] = {}
+        if all("/" not in each for each in segments):
+            routes = self.exact.get("/".join(segments))
+            if routes is not None:
+                return Found(routes)
         for template, methods in self.templates:
             match = _match(template, segments)
             if match is not None:
-                routes |= methods
-                parameters |= match
-        routes |= self.exact.get("/".join(segments), {})
-        return Found(routes, parameters)
+                return Found(methods, match)
+        return Found({})
 
 
 def _match(template: tuple[str, ...], segments: list[str]) -> dict[str, str] | None:
