@@ -15,8 +15,10 @@ import trio
 
 from vsr.admin.audit import Audit
 from vsr.admin.ports import Serving
+from vsr.compose.binding import Binding
 from vsr.compose.deployments import Deployments
-from vsr.compose.management import Binding, ManagementApi
+from vsr.compose.management import app_loader
+from vsr.compose.management_listener import ManagementListener, WithManagement
 from vsr.config.attempt import Attempt, AttemptStatus
 from vsr.config.attribution import Attributions
 from vsr.config.child import ChildCompiler, ChildInspector
@@ -29,6 +31,7 @@ from vsr.config.recorder import DiskRecorder, first_version
 from vsr.config.report import Report
 from vsr.config.source import check_bytes, read_document
 from vsr.config.sources.file import FileSource
+from vsr.gateway.answering import AnsweringFront
 from vsr.network.port import Network
 from vsr.resources.snapshot import Snapshot
 from vsr.workers.components import Components, OnFailure
@@ -102,7 +105,7 @@ class LiveConfiguration:
         binding: Binding,
         serving: Serving,
         served: Callable[[], Snapshot | None],
-    ) -> ManagementApi:
+    ) -> ManagementListener:
         """Return the API that changes it; `run` follows.
 
         Args:
@@ -124,7 +127,11 @@ class LiveConfiguration:
             self.recorder.local,
             hashlib.sha256(self.opened.document.text).hexdigest(),
         )
-        return ManagementApi(network, binding, deployments, serving, audit)
+        front = AnsweringFront(app_loader(deployments, serving, audit))
+        api = ManagementListener(network, front, binding, self.opened.path.parent)
+        # It moves in the same step in which a configuration is served.
+        self.lifecycle.installation = WithManagement(self.lifecycle.installation, api)
+        return api
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Take changes until cancelled; the Router serves what it was opened with."""
