@@ -52,6 +52,12 @@ def test_token_gives_its_role(
     )
 
 
+@pytest.mark.parametrize("scheme", [b"bearer", b"BEARER", b"Bearer  "])
+def test_scheme_is_of_any_case(scheme: bytes) -> None:
+    """Source: RFC 9110, section 11.1."""
+    assert caller_of(BEARER, ENVIRON, [(b"authorization", scheme + b" view-token")]).principal
+
+
 @pytest.mark.parametrize(
     "lines",
     [
@@ -123,3 +129,20 @@ def test_web_page_gets_nowhere_without_tokens(
         check_browser(method, lines, Management())
     assert caught.value.status == 403
     check_browser(method, lines, BEARER)  # a page has no token
+
+
+@pytest.mark.parametrize(
+    ("site", "is_refused"),
+    [(b"cross-site", True), (b"Same-Site", True), (b"same-origin", False), (b"none", False)],
+)
+def test_page_that_the_browser_tells_of_changes_nothing(site: bytes, *, is_refused: bool) -> None:
+    """Also where it sends no Origin."""
+    lines = [(b"host", b"localhost"), (b"sec-fetch-site", site)]
+
+    check_browser(b"GET", lines, Management())
+    if not is_refused:
+        check_browser(b"POST", lines, Management())
+        return
+    with pytest.raises(Refusal) as caught:
+        check_browser(b"POST", lines, Management())
+    assert caught.value.status == 403

@@ -5,11 +5,13 @@ import trio
 
 from tests.fakes.configuration import Desk
 from vsr.errors import BodyTooLarge, InvalidRequest, RequestTimedOut, VsrError
+from vsr.resources.management import ROLES as BUILT_IN
 from vsr.resources.management import Management, Token
 
 BEARER = Management(
     asks_token=True, tokens=(Token("VIEW", "viewer"), Token("RUN", "operator"), Token("A", "admin"))
 )
+ROLES = dict(BUILT_IN)
 TOKENS = {"VIEW": "viewer", "RUN": "operator", "A": "admin"}
 
 
@@ -42,10 +44,14 @@ async def test_request_id_is_echoed_or_made(desk: Desk) -> None:
 
 
 async def test_wrong_method_is_told_the_right_ones(desk: Desk) -> None:
-    """405 with Allow."""
+    """405 with Allow; OPTIONS asks for nothing else."""
     got = await desk.ask("DELETE", "/api/v1/config")
+    told = await desk.ask("OPTIONS", "/api/v1/drain")
 
-    assert (got.status, got.lines[b"allow"]) == (405, b"GET, PATCH, PUT")
+    allowed = b"GET, HEAD, OPTIONS, PATCH, PUT"
+    assert (got.status, got.lines[b"allow"], got.code) == (405, allowed, "METHOD_NOT_ALLOWED")
+    assert (told.status, told.lines[b"allow"], told.body) == (204, b"OPTIONS, POST", b"")
+    assert desk.serving.drains == 0
 
 
 async def test_head_is_a_get(desk: Desk) -> None:
@@ -63,6 +69,8 @@ async def test_health_is_open_to_all(guarded: Desk) -> None:
     assert answered.pop("/health") == 200
     assert set(answered.values()) == {401}
     assert (await guarded.ask("GET", "/nope")).status == 401
+    assert (await guarded.ask("PUT", "/health")).status == 405
+    assert (await guarded.ask("PUT", "/ready")).status == 401
 
 
 @pytest.mark.parametrize("role", ["viewer", "operator", "admin"])
@@ -70,15 +78,14 @@ async def test_role_permits_what_its_table_says(guarded: Desk, role: str) -> Non
     """Every endpoint is asked by every role; refusals name the permission that is missing."""
     for route in guarded.app.routes:
         got = await guarded.ask(route.method, route.path, token=role)
-        permitted = {
-            "viewer": not route.action,
-            "operator": route.action != "process.drain",
-            "admin": True,
-        }[role]
+        permitted = role == "admin" or route.permission in ROLES[role] or not route.permission
         assert (got.status != 403) is permitted, route.path
         if not permitted:
             assert got.code == "FORBIDDEN"
             assert route.permission in got.json()["error"]["message"]
+    changes = {route.path: route.permission for route in guarded.app.routes if route.action}
+    assert not set(changes.values()) & ROLES["viewer"]
+    assert changes["/api/v1/drain"] not in ROLES["operator"]
 
 
 async def test_attempts_to_change_are_noted_however_they_end(guarded: Desk) -> None:
@@ -198,3 +205,62 @@ async def test_status_and_backends_tell_what_serves(desk: Desk) -> None:
         b"up 1.0\n",
         b"text/plain; version=0.0.4; charset=utf-8",
     )
+
+
+async def test_target_may_be_a_whole_url(desk: Desk) -> None:
+    """Its host counts, and not the field."""
+    own = await desk.ask("GET", "http://localhost:8080/health?x=1")
+    other = await desk.ask("GET", "http://somewhere.example/health")
+
+    assert (own.status, other.status) == (200, 403)
+
+
+async def test_path_may_be_escaped(desk: Desk) -> None:
+    """A letter is the same letter."""
+    assert (await desk.ask("GET", "/api/v1/%63onfig")).status == 200
+
+
+async def test_fault_of_ours_is_noted_as_one(desk: Desk) -> None:
+    """The change may have been made, and its client did not leave."""
+    desk.configuration.faults["deploy"] = ZeroDivisionError()
+
+    with pytest.raises(ZeroDivisionError):
+        await desk.ask("PUT", "/api/v1/config", {"yaml": "a: 1"}, if_match="*")
+
+    assert [each.status for each in desk.audit.page({}).entries] == [500]
+
+
+async def test_answers_are_of_no_use_to_pages_of_others(desk: Desk) -> None:
+    """Refusals, too."""
+    for got in (await desk.ask("GET", "/health"), await desk.ask("GET", "/nope")):
+        assert got.lines[b"x-content-type-options"] == b"nosniff"
+        assert got.lines[b"cross-origin-resource-policy"] == b"same-origin"
+        assert got.lines[b"cache-control"] == b"no-store"
+
+
+async def test_what_this_version_does_not_have_is_told(guarded: Desk) -> None:
+    """To whoever may ask for it; the list of endpoints says so, too."""
+    flush = "/api/v1/response-cache/flush"
+    denied = await guarded.ask("POST", flush, {}, token="operator")
+    told = await guarded.ask("POST", flush, {}, token="admin")
+    index = (await guarded.ask("GET", "/api/v1", token="viewer")).json()["endpoints"]
+
+    assert (denied.status, denied.code) == (403, "FORBIDDEN")
+    assert (told.status, told.code) == (503, "CACHE_UNAVAILABLE")
+    missing = {each["path"] for each in index if not each["available"]}
+    assert {flush, "/api/v1/classify/intent", "/v1/router/outcomes"} <= missing
+    assert "/api/v1/config" not in missing
+
+
+async def test_models_are_those_that_clients_see(desk: Desk) -> None:
+    """By both paths."""
+    for path in ("/v1/models", "/api/v1/models"):
+        assert (await desk.ask("GET", path)).json()["object"] == "list"
+
+
+async def test_startup_status_is_that_of_readiness(desk: Desk) -> None:
+    """503 until it serves."""
+    desk.serving.ready = False
+    got = await desk.ask("GET", "/startup-status")
+
+    assert (got.status, got.json()["ready"], got.json()["phase"]) == (503, False, "starting")

@@ -97,6 +97,11 @@ async def test_outcome_follows_the_activation(
         ('"0000"', 412, "CONFIG_CHANGED"),
         (f"W/{etag(TEXT)}", 412, "CONFIG_CHANGED"),
         (etag(TEXT).strip('"'), 412, "CONFIG_CHANGED"),
+        (f'"a" {etag(TEXT)}', 412, "CONFIG_CHANGED"),
+        (f"{etag(TEXT)}, x", 412, "CONFIG_CHANGED"),
+        ('*, "a"', 412, "CONFIG_CHANGED"),
+        ('"*"', 412, "CONFIG_CHANGED"),
+        (f'W/"x, {etag(TEXT)}', 412, "CONFIG_CHANGED"),
     ],
 )
 async def test_precondition_must_hold(desk: Desk, if_match: str, status: int, code: str) -> None:
@@ -109,10 +114,33 @@ async def test_precondition_must_hold(desk: Desk, if_match: str, status: int, co
         assert got.lines[b"etag"].decode() == etag(TEXT)
 
 
-@pytest.mark.parametrize("if_match", ["*", etag(TEXT), f'"a", {etag(TEXT)}'])
+@pytest.mark.parametrize(
+    "if_match",
+    [" * ", etag(TEXT), f'"a", {etag(TEXT)}', f'W/"b",,"c,d" , {etag(TEXT)} ,', f", {etag(TEXT)}"],
+)
 async def test_precondition_that_holds(desk: Desk, if_match: str) -> None:
     """Also in a list."""
     assert (await put(desk, if_match)).status == 200
+
+
+async def test_precondition_may_stand_in_several_lines(desk: Desk) -> None:
+    """They are one list. Source: RFC 9110, section 5.3."""
+    lines = [(b"if-match", b'"a"'), (b"if-match", etag(TEXT).encode())]
+
+    got = await desk.ask("PUT", CONFIG, {"yaml": NEW}, lines=lines)
+
+    assert got.status == 200
+
+
+async def test_look_that_fails_is_no_fault_of_the_document(desk: Desk) -> None:
+    """Nobody's but the Router's: 500."""
+    broken = Reason(Stage.COMPILE, Code.BUILD_FAILED, "the process that compiles it was killed")
+    desk.configuration.checked = Checked((broken,))
+
+    got = await put(desk)
+
+    assert (got.status, got.code) == (500, "RUNTIME_SYNC_ERROR")
+    assert desk.configuration.written == []
 
 
 async def test_second_change_at_a_time_is_refused(
@@ -187,6 +215,7 @@ async def test_part_that_cannot_be_merged_is_refused(desk: Desk) -> None:
     ("body", "text", "version"),
     [
         ({"config_version": 3}, b"three", 3),
+        ({"config_version": 3.0}, b"three", 3),
         ({"version": "3"}, b"three", 3),
         ({"version": "20260103-000000"}, b"three", 3),
         ({"version": "20260101-000000-001"}, b"kept", 0),
@@ -211,6 +240,9 @@ async def test_recorded_configuration_serves_again(
         ({}, 400, "INVALID_INPUT"),
         ({"config_version": 3, "version": "3"}, 400, "INVALID_INPUT"),
         ({"config_version": 0}, 400, "INVALID_INPUT"),
+        ({"config_version": 3.5}, 400, "INVALID_INPUT"),
+        ({"config_version": True}, 400, "INVALID_INPUT"),
+        ({"config_version": 3, "version": None}, 400, "INVALID_INPUT"),
         ({"config_version": 10**19}, 400, "INVALID_INPUT"),
         ({"version": "03"}, 400, "INVALID_INPUT"),
         ({"version": ""}, 400, "INVALID_INPUT"),

@@ -9,14 +9,15 @@ import attrs
 import pytest
 import trio
 
-from vsr.admin.ports import DocumentChanged, DocumentFailed
+from vsr.admin.ports import Checked, DocumentChanged, DocumentFailed
 from vsr.compose.deployments import Deployments
 from vsr.config.attempt import Code, Reason, Stage
 from vsr.config.attribution import Attributions
+from vsr.config.child import ChildInspector
 from vsr.config.history import Document, History
-from vsr.config.inspection import ChildInspector
 from vsr.config.lifecycle import Compiled, Lifecycle, Refused, Update
 from vsr.config.origin import Origin
+from vsr.config.precompiled import Precompiled
 from vsr.config.recorder import DiskRecorder
 from vsr.config.sources.file import FileSource
 from vsr.resources.snapshot import Snapshot
@@ -73,11 +74,12 @@ class Scene:
     file: Path
     lifecycle: Lifecycle
 
-    async def deploy(self, text: bytes, replaced: bytes = OLD, request_id: str = "r") -> str:
+    async def deploy(self, text: bytes, replaced: bytes = OLD, *, is_checked: bool = False) -> str:
         """Deploy a text; return how it ended."""
-        origin = Origin("api", "operator", request_id)
+        origin = Origin("api", "operator", "r")
         with trio.fail_after(20):
-            attempt = await self.deployments.deploy(Document(text), origin, replaced)
+            checked = await self.deployments.check(Document(text)) if is_checked else Checked()
+            attempt = await self.deployments.deploy(Document(text), origin, replaced, checked)
         assert attempt is not None
         assert attempt.origin is origin
         return str(attempt.status)
@@ -93,7 +95,8 @@ async def scene(nursery: trio.Nursery, tmp_path: Path) -> AsyncIterator[Scene]:
     file = tmp_path / "config.yaml"
     file.write_bytes(OLD)
     world, history = World(), History(tmp_path / "history")
-    lifecycle = Lifecycle(world, world, DiskRecorder(history, _now), trio.current_time)
+    precompiled = Precompiled(world)
+    lifecycle = Lifecycle(precompiled, world, DiskRecorder(history, _now), trio.current_time)
     source = FileSource(file, lifecycle.submit, lifecycle.reject, every_s=0.01)
     deployments = Deployments(
         lifecycle,
@@ -101,6 +104,7 @@ async def scene(nursery: trio.Nursery, tmp_path: Path) -> AsyncIterator[Scene]:
         history,
         Attributions(trio.current_time),
         ChildInspector("vsr.nowhere"),
+        precompiled,
         lambda: Snapshot("whole-old"),
         _now,
         hashlib.sha256(OLD).hexdigest(),
@@ -123,6 +127,15 @@ async def test_document_is_written_and_its_activation_awaited(scene: Scene) -> N
     assert scene.world.compiled == [NEW]
     assert scene.deployments.standing(NEW) == "active"
     assert scene.deployments.standing(OLD) == "unknown"
+
+
+async def test_document_that_was_looked_at_is_not_compiled_again(scene: Scene) -> None:
+    """As long as it is what the file holds then; the files that it names are read with it."""
+    assert await scene.deploy(NEW, is_checked=True) == "active"
+    assert scene.world.compiled == [NEW]
+
+    assert await scene.deploy(b"third\n", NEW) == "active"
+    assert scene.world.compiled == [NEW, b"third\n"]
 
 
 async def test_same_bytes_again_are_a_change_of_their_own(scene: Scene) -> None:
@@ -175,7 +188,7 @@ async def test_change_that_takes_too_long_goes_on(
     monkeypatch.setattr("vsr.compose.deployments.ACTIVATION_S", 0.05)
     scene.world.compile_s = 0.2
 
-    attempt = await scene.deployments.deploy(Document(NEW), Origin("api"), OLD)
+    attempt = await scene.deployments.deploy(Document(NEW), Origin("api"), OLD, Checked())
 
     assert attempt is None
     while scene.deployments.standing(NEW) != "active":  # noqa: ASYNC110  # as above
@@ -188,7 +201,7 @@ async def test_change_that_takes_too_long_goes_on(
 async def test_document_of_somebody_else_is_not_overwritten(scene: Scene) -> None:
     """And the announcement of who writes is withdrawn."""
     with pytest.raises(DocumentChanged):
-        await scene.deployments.deploy(Document(NEW), Origin("api"), b"older")
+        await scene.deployments.deploy(Document(NEW), Origin("api"), b"older", Checked())
 
     assert scene.file.read_bytes() == OLD
     assert scene.deployments.attributions.origin_of(NEW) is None
@@ -251,6 +264,6 @@ async def test_nothing_is_written_while_the_router_ends(scene: Scene) -> None:
     scene.lifecycle.is_shutting_down = True
 
     with pytest.raises(DocumentFailed, match="shutting down"):
-        await scene.deployments.deploy(Document(NEW), Origin("api"), OLD)
+        await scene.deployments.deploy(Document(NEW), Origin("api"), OLD, Checked())
 
     assert scene.file.read_bytes() == OLD

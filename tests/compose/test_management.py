@@ -1,4 +1,4 @@
-"""The management API of one process: its address, and what it is told of the Router."""
+"""The management API of one process: what it is told of the Router."""
 
 import attrs
 import pytest
@@ -8,52 +8,10 @@ import trio.testing
 from tests.demo.raw_client import chat_body
 from tests.fakes.router import RunningRouter, document_of, start_router
 from tests.upstream.scenes import OK, PlayingBackend, failing, model_over, start_backends
-from vsr.compose.management import Binding, LocalServing
-from vsr.config.attempt import Code
+from vsr.compose.management import LocalServing
 from vsr.network.memory import MemoryNetwork
-from vsr.resources.management import Management
-from vsr.resources.snapshot import Snapshot
 
 SLOW = (5.0, *OK)
-REMOTE = Management("0.0.0.0", 9000, is_remote=True, asks_token=True)
-
-
-@pytest.mark.parametrize(
-    ("flag", "binding"),
-    [
-        (None, Binding("0.0.0.0", 9000, is_flag=False)),
-        (("127.0.0.1", 8081), Binding("127.0.0.1", 8081, is_flag=True)),
-        (("", 0), None),
-        (("127.0.0.1", 0), None),
-    ],
-)
-def test_flag_goes_before_the_document(
-    flag: tuple[str, int] | None, binding: Binding | None
-) -> None:
-    """And switches it off."""
-    assert Binding.of(REMOTE, flag) == binding
-
-
-@pytest.mark.parametrize(
-    ("binding", "management", "codes"),
-    [
-        (Binding("127.0.0.1", 8080, is_flag=False), Management(), []),
-        (Binding("127.0.0.1", 8080, is_flag=False), Management(port=1), [Code.RESTART_REQUIRED]),
-        (Binding("127.0.0.1", 8080, is_flag=True), Management(port=1), []),
-        (Binding("0.0.0.0", 9000, is_flag=False), REMOTE, []),
-        (Binding("0.0.0.0", 1, is_flag=True), Management(), [Code.INVALID_RESOURCE]),
-        (Binding("0.0.0.0", 1, is_flag=True), Management(is_remote=True), [Code.INVALID_RESOURCE]),
-        (Binding("0.0.0.0", 1, is_flag=True), Management(asks_token=True), [Code.INVALID_RESOURCE]),
-        (Binding("::1", 1, is_flag=True), Management(), []),
-    ],
-)
-def test_address_that_others_reach_needs_tokens_and_leave(
-    binding: Binding, management: Management, codes: list[Code]
-) -> None:
-    """Whoever says where it is; a change of the document that takes them away is refused."""
-    reasons = binding.check(Snapshot("x", management=management))
-
-    assert [reason.code for reason in reasons] == codes
 
 
 @attrs.define(eq=False)

@@ -1,5 +1,6 @@
 """Compiling a document in a process of its own."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -7,8 +8,10 @@ import pytest
 import trio
 
 from vsr.config.attempt import Code, Stage
-from vsr.config.child import ChildCompiler
+from vsr.config.child import ChildCompiler, ChildInspector, Examined
 from vsr.config.history import Document
+from vsr.config.inspecting import Subject
+from vsr.config.inspection import Inspect, Mode
 from vsr.config.lifecycle import Compiled, Refused, Update
 from vsr.config.origin import Origin
 from vsr.config.report import Report
@@ -146,7 +149,7 @@ async def test_package_that_prints_does_not_spoil_the_answer(
     (tmp_path / "prints.py").write_text(
         "import sys\n"
         "print('loaded')\n"
-        "from vsr.config.child import run_child\n"
+        "from vsr.config.compiling import run_child\n"
         "run_child(lambda snapshot: print('checking', file=sys.stdout))\n"
     )
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{':'.join(sys.path)}")
@@ -211,3 +214,62 @@ async def test_child_of_nobody_is_killed(tmp_path: Path, monkeypatch: pytest.Mon
         await ChildCompiler("hangs").compile(Update(Document(TEXT), Origin("file")), lambda _: None)
 
     assert scope.cancelled_caught
+
+
+async def examined(question: Inspect) -> Examined:
+    """Return what becomes of a text, and what it comes to."""
+    with trio.fail_after(60):
+        return await ChildInspector(CHILD.module).inspect(question, compiles=True)
+
+
+async def test_text_is_told_of_and_compiled_by_one_child(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As this process would do both, with its environment."""
+    monkeypatch.setenv("KEY", "from-the-environment")
+    question = Inspect(b"routing: {decisions: []}", Mode.MERGE, TEXT, str(tmp_path / "c.yaml"))
+
+    found = await examined(question)
+
+    here, _ = Subject({"KEY": "from-the-environment"}).of(question)
+    assert found.inspected == here
+    assert found.compiled is not None
+    assert found.compiled.document == Document(here.candidate)
+    alone = await compiled(here.candidate, tmp_path / "c.yaml")
+    assert found.compiled.snapshot == alone.snapshot
+
+
+async def test_text_that_is_not_valid_is_not_compiled() -> None:
+    """Its reasons are told once."""
+    found = await examined(Inspect(b"a: ["))
+
+    assert found.inspected.reasons
+    assert (found.compiled, found.reasons) == (None, ())
+
+
+async def test_text_that_is_not_served_is_told_of_all_the_same() -> None:
+    """Why not, beside what it says."""
+    text = TEXT.replace(b"${KEY}", b"k") + b"global: {router: {streamed_body: {enabled: true}}}\n"
+
+    found = await examined(Inspect(text, wants_yaml=True))
+
+    assert "streamed_body" in found.inspected.yaml
+    assert found.compiled is None
+    assert [each.code for each in found.reasons] == [Code.UNSUPPORTED]
+
+
+@pytest.mark.parametrize("compiles", [True, False])
+async def test_inspector_that_fails_is_a_reason(*, compiles: bool) -> None:
+    """And no failure of whoever asks."""
+    found = await ChildInspector("vsr.nowhere").inspect(Inspect(TEXT), compiles=compiles)
+
+    assert [reason.code for reason in found.inspected.reasons] == [Code.BUILD_FAILED]
+
+
+def test_child_needs_no_loop() -> None:
+    """Loading Trio would take a third of its time."""
+    script = "import sys, vsr.commands.compile_child; sys.exit('trio' in sys.modules)"
+
+    done = subprocess.run([sys.executable, "-c", script], check=False)  # noqa: S603  # see above
+
+    assert done.returncode == 0

@@ -5,6 +5,7 @@ import pytest
 from vsr.config.report import Report
 from vsr.config.source import check_bytes
 from vsr.errors import ConfigRejected
+from vsr.resources.listener import ListenerTls
 from vsr.resources.management import ROLES, Management, Token, is_loopback
 
 TEXT = """
@@ -52,9 +53,17 @@ def test_tokens_and_roles_are_compiled() -> None:
     assert management.permissions("operator") == dict(ROLES)["operator"]
 
 
+def test_tls_is_compiled() -> None:
+    """Paths stand as they were written."""
+    assert compiled("{tls: {cert_file: a.pem, key_file: b.pem}}").tls == ListenerTls(
+        "a.pem", "b.pem"
+    )
+
+
 @pytest.mark.parametrize(
     ("api", "problems"),
     [
+        ("{tls: {cert_file: a.pem}}", [(".tls.key_file", "is missing or blank")]),
         ("{bind_address: 0.0.0.0}", [(".bind_address", "is not of this host alone")]),
         ("{bind_address: '::'}", [(".bind_address", "is not of this host alone")]),
         ("{bind_address: 0.0.0.0, remote_exposure: true}", [(".auth", "must ask for a token")]),

@@ -1,5 +1,6 @@
 """The document's file, replaced whole."""
 
+import os
 import stat
 from pathlib import Path
 
@@ -71,3 +72,27 @@ def test_nothing_is_replaced_if_something_cannot_be_written(file: Path) -> None:
 
     assert read_file(file) == b"old"
     assert [each.name for each in file.parent.iterdir()] == ["config.yaml"]
+
+
+def test_everything_is_renamed_before_anything_waits_for_the_disk(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What somebody writes in between would be lost, and a disk may take long."""
+    order: list[str] = []
+    replace, sync = Path.replace, os.open
+
+    def noted_replace(self: Path, target: Path) -> Path:
+        order.append("rename")
+        return replace(self, target)
+
+    def noted_open(path: Path, flags: int, mode: int = 0o777) -> int:
+        if flags & os.O_DIRECTORY:
+            order.append("sync")
+        return sync(path, flags, mode)
+
+    monkeypatch.setattr(Path, "replace", noted_replace)
+    monkeypatch.setattr("vsr.config.persisted.os.open", noted_open)
+
+    replace_file(file, Document(b"new", {"a.yaml": b"1", "b.yaml": b"2"}), file.read_bytes())
+
+    assert order == ["rename", "rename", "rename", "sync"]

@@ -45,7 +45,7 @@ class FakeConfiguration:
     management: Management = attrs.field(factory=Management)
     history: dict[str, tuple[Record, Document | None]] = attrs.field(factory=dict)
     checked: Checked = attrs.field(factory=Checked)
-    inspected: Inspected = attrs.field(factory=lambda: Inspected(b""))
+    inspected: Inspected = attrs.field(factory=lambda: Inspected(b"", json=msgspec.Raw(b"{}")))
     """What every text comes to, apart from the candidate."""
     deploy_s: float = 0.0
     ends: AttemptStatus | None = AttemptStatus.ACTIVE
@@ -57,6 +57,11 @@ class FakeConfiguration:
     asked: list[Document] = attrs.field(factory=list)
     """Documents that were checked."""
     kept: list[bytes] = attrs.field(factory=list)
+
+    async def models(self) -> bytes:
+        """Return none."""
+        await trio.lowlevel.checkpoint()
+        return b'{"object":"list","data":[]}\n'
 
     def standing(self, text: bytes) -> str:
         """Return whether it serves."""
@@ -75,6 +80,13 @@ class FakeConfiguration:
         self.questions.append(question)
         base = question.base or b"" if question.mode is Mode.MERGE else b""
         return msgspec.structs.replace(self.inspected, candidate=base + question.text)
+
+    async def examine(self, question: Inspect) -> tuple[Inspected, Checked]:
+        """Return both that were prepared."""
+        inspected = await self.inspect(question)
+        if inspected.reasons:
+            return inspected, Checked()
+        return inspected, await self.check(Document(inspected.candidate))
 
     async def check(self, document: Document) -> Checked:
         """Return what was prepared."""
@@ -98,10 +110,13 @@ class FakeConfiguration:
         self.kept.append(text)
         return "20260101-000000"
 
-    async def deploy(self, document: Document, origin: Origin, replaced: bytes) -> Attempt | None:
+    async def deploy(
+        self, document: Document, origin: Origin, replaced: bytes, checked: Checked
+    ) -> Attempt | None:
         """Take the text, and end as was prepared."""
         await self._step("deploy")
         assert replaced == self.text
+        assert checked is self.checked
         self.text = document.text
         self.written.append((document, origin))
         await trio.sleep(self.deploy_s)

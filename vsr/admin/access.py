@@ -1,5 +1,6 @@
 """Who asks, and what they may do. Source: the reference's management API, authentication."""
 
+import hashlib
 import hmac
 import re
 from collections.abc import Mapping, Sequence
@@ -13,9 +14,12 @@ from vsr.resources.management import ANY, Management
 
 ANONYMOUS = "anonymous"
 """Whoever asks where no token is asked for."""
-_BEARER = re.compile(rb"[Bb]earer +(\S+) *")
+_BEARER = re.compile(rb"bearer +(\S+) *", re.IGNORECASE)
+"""Source: RFC 9110, section 11.1: the scheme is of any case."""
 _CHALLENGE: HeaderLine = (b"www-authenticate", b'Bearer realm="vllm-sr"')
 _SAFE_METHODS = frozenset({b"GET", b"HEAD"})
+_STRANGERS = frozenset({b"cross-site", b"same-site"})
+"""What browsers say of requests that pages of other origins make. Source: Fetch Metadata."""
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -53,9 +57,10 @@ def caller_of(
         message = "No token of the management API is set in the environment."
         raise Refusal(401, "MANAGEMENT_AUTH_NOT_CONFIGURED", message, lines=(_CHALLENGE,))
     match = _BEARER.fullmatch(next((v for name, v in lines if name == b"authorization"), b""))
-    given, found = match[1] if match else b"", ""
+    # Of equal length, so that the length of a token is not told either.
+    given, found = _digest(match[1] if match else b""), ""
     for token, role in known:
-        is_equal = hmac.compare_digest(given, token.strip().encode())
+        is_equal = hmac.compare_digest(given, _digest(token.strip().encode()))
         found = role if is_equal and not found else found
     if not found:
         message = "The management API asks for a bearer token."
@@ -75,11 +80,16 @@ def check_browser(method: bytes, lines: Sequence[HeaderLine], management: Manage
     if management.asks_token:
         return
     fields = dict(lines)
-    if method not in _SAFE_METHODS and b"origin" in fields:
+    is_page = b"origin" in fields or fields.get(b"sec-fetch-site", b"").lower() in _STRANGERS
+    if method not in _SAFE_METHODS and is_page:
         raise Refusal(403, "FORBIDDEN", "Web pages of other origins may change nothing here.")
     host = fields.get(b"host", b"").decode("latin-1")
     if not _is_own_name(host):
         raise Refusal(403, "FORBIDDEN", "Without tokens this API is asked at localhost only.")
+
+
+def _digest(token: bytes) -> bytes:
+    return hashlib.sha256(token).digest()
 
 
 def _is_own_name(host: str) -> bool:

@@ -8,7 +8,12 @@ import msgspec
 from vsr.headers import HeaderLine
 
 JSON = b"application/json"
-_NO_STORE: HeaderLine = (b"cache-control", b"no-store")
+_ALWAYS: tuple[HeaderLine, ...] = (
+    (b"cache-control", b"no-store"),
+    # A page of another site may neither run nor embed what it cannot read.
+    (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -22,8 +27,8 @@ class Answer(msgspec.Struct, frozen=True):
     def fields(self, request_id: str) -> list[HeaderLine]:
         """Return its header lines."""
         return [
-            (b"content-type", self.content_type),
-            _NO_STORE,
+            *([(b"content-type", self.content_type)] if self.body else []),
+            *_ALWAYS,
             (b"x-request-id", request_id.encode("latin-1")),
             *self.lines,
         ]

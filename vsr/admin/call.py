@@ -1,7 +1,7 @@
 """One request of the management API as its handlers see it."""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 from urllib.parse import parse_qsl
 
@@ -24,7 +24,10 @@ class Call(msgspec.Struct, frozen=True):
     path: str
     raw_query: str = ""
     if_match: str | None = None
+    """Of all lines, joined by commas."""
     body: bytes = b""
+    parameters: Mapping[str, str] = {}
+    """What its path has in the place of names."""
 
     @property
     def query(self) -> dict[str, str]:
@@ -46,6 +49,17 @@ class Call(msgspec.Struct, frozen=True):
         except ValueError as error:
             raise Invalid(f"The body is not strict JSON: {error}.") from None
         return body
+
+
+def encoded(yaml: str) -> bytes:
+    """Return YAML that says something.
+
+    Raises:
+        Invalid: it is blank.
+    """
+    if not yaml.strip(" \t\r\n"):
+        raise Invalid("yaml is empty.")
+    return yaml.encode()
 
 
 Handler = Callable[[Call], Awaitable[Answer]]

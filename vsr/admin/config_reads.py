@@ -5,8 +5,8 @@ import hashlib
 import attrs
 import msgspec
 
-from vsr.admin.answer import JSON, Answer, Invalid, Refusal, told
-from vsr.admin.call import Call
+from vsr.admin.answer import JSON, Answer, Refusal, told
+from vsr.admin.call import Call, encoded
 from vsr.admin.ports import Checked, Configuration, DocumentFailed
 from vsr.admin.shapes import (
     Finding,
@@ -20,9 +20,16 @@ from vsr.admin.shapes import (
     finding,
     reason_view,
 )
-from vsr.config.history import Document, Record
+from vsr.config.history import Record
 from vsr.config.inspection import Inspect, Inspected
 from vsr.headers import HeaderLine
+
+
+class Read(msgspec.Struct, frozen=True):
+    """The persisted document, and what answers about it carry."""
+
+    json: bytes
+    lines: tuple[HeaderLine, ...]
 
 
 @attrs.frozen
@@ -33,15 +40,24 @@ class ConfigReads:
 
     async def document(self, call: Call) -> Answer:
         """Answer `GET /api/v1/config`."""
+        read = await self.read(call)
+        return Answer(200, read.json + b"\n", JSON, read.lines)
+
+    async def read(self, call: Call) -> Read:
+        """Return the persisted document as whoever asks may see it.
+
+        Raises:
+            Refusal: it cannot be read, or is not valid.
+        """
         text = await persisted(self.configuration)
-        question = Inspect(text, reveals=call.caller.sees_secrets)
+        question = Inspect(text, wants_json=True, reveals=call.caller.sees_secrets)
         inspected = await self.configuration.inspect(question)
         lines = (etag_line(text), *self._serving_lines())
         if inspected.reasons:
             message = "The persisted document is not valid; PUT another one, or roll back."
             reasons = tuple(reason_view(each) for each in inspected.reasons)
             raise Refusal(500, "READ_ERROR", message, reasons=reasons, lines=lines)
-        return Answer(200, bytes(inspected.json) + b"\n", JSON, lines)
+        return Read(bytes(inspected.json), lines)
 
     async def hashes(self, _call: Call) -> Answer:
         """Answer `GET /api/v1/config/hash`."""
@@ -69,8 +85,15 @@ class ConfigReads:
         body = call.read(ValidateBody)
         text = body.yaml.encode()
         base = await self._serving() if body.compare_to_active else None
-        inspected = await self._inspect(call, Inspect(text, base=base))
-        checked = await self._checked(inspected)
+        return await self._validated(call, Inspect(text, base=base))
+
+    async def validate_recipe(self, call: Call, recipe: bytes) -> Answer:
+        """Say whether the persisted document would be served with a recipe written anew."""
+        base = await persisted(self.configuration)
+        return await self._validated(call, Inspect(recipe, base=base, recipe=""))
+
+    async def _validated(self, call: Call, question: Inspect) -> Answer:
+        inspected, checked = await self._examine(call, question)
         errors = _errors(inspected, checked)
         return told(
             Validation(
@@ -86,12 +109,10 @@ class ConfigReads:
     async def plan(self, call: Call) -> Answer:
         """Answer `POST /api/v1/config/plan`."""
         body = call.read(PlanBody)
-        if not body.yaml.strip():
-            raise Invalid("yaml is empty.")
+        candidate = encoded(body.yaml)
         text = await persisted(self.configuration)
-        question = Inspect(body.yaml.encode(), mode=body.mode, base=text)
-        inspected = await self._inspect(call, question)
-        checked = await self._checked(inspected)
+        question = Inspect(candidate, mode=body.mode, base=text)
+        inspected, checked = await self._examine(call, question)
         errors = _errors(inspected, checked)
         return told(
             Planned(
@@ -119,18 +140,15 @@ class ConfigReads:
         version = 0 if active is None else active.version
         return told([_entry(record, version) for record in records])
 
-    async def _inspect(self, call: Call, question: Inspect) -> Inspected:
+    async def _examine(self, call: Call, question: Inspect) -> tuple[Inspected, Checked]:
         """Ask about a text that its author may only read about."""
         may_write = call.caller.may("config.write")
         known = b"" if may_write else await persisted(self.configuration)
-        question = msgspec.structs.replace(question, may_read_files=may_write, known=known)
-        return await self.configuration.inspect(question)
-
-    async def _checked(self, inspected: Inspected) -> Checked:
-        """Return whether it is served here, if it is valid at all."""
-        if inspected.reasons:
-            return Checked()
-        return await self.configuration.check(Document(inspected.candidate))
+        return await self.configuration.examine(
+            msgspec.structs.replace(
+                question, may_read_files=may_write, known=known, wants_yaml=True
+            )
+        )
 
     async def _serving(self) -> bytes | None:
         """Return the document that serves; the persisted one where no record has it."""

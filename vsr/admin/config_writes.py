@@ -3,32 +3,38 @@
 Source of preconditions, codes and outcomes: standalone-mode 5.4.
 """
 
+import re
 from collections.abc import Awaitable, Callable
 
 import attrs
 import msgspec
+from msgspec import UNSET
 
 from vsr.admin.answer import Answer, Invalid, Refusal, told
-from vsr.admin.call import Call
+from vsr.admin.call import Call, encoded
 from vsr.admin.config_reads import etag_line, etag_of, hash_of, persisted
 from vsr.admin.ports import Checked, Configuration, DocumentChanged, DocumentFailed
-from vsr.admin.shapes import Deployed, RollbackBody, TextBody, attempt_view, reason_view
+from vsr.admin.shapes import MAX_DIGITS, Deployed, RollbackBody, TextBody, attempt_view, reason_view
 from vsr.config.attempt import Attempt, AttemptStatus, Code, Reason
 from vsr.config.history import Document, Record
 from vsr.config.inspection import Inspect, Mode
 from vsr.config.origin import Origin, OriginSource
 from vsr.config.record_ids import is_record_id
 
-_MAX_DIGITS = 19
+_TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"'
+_TAGS = re.compile(rf"[ \t,]*{_TAG}[ \t]*(?:,[ \t]*(?:{_TAG}[ \t]*)?)*")
+_ONE = re.compile(r'(W/)?("[^"]*")')
 
 
-class _Change(msgspec.Struct, frozen=True):
+class Change(msgspec.Struct, frozen=True):
     """What is to be written."""
 
     document: Document
     origin: Origin
     invalid: str = "CONFIG_VALIDATION_ERROR"
     """Code of the refusal of a document that is not valid."""
+    checked: Checked | None = None
+    """None: nobody has looked at it yet."""
 
 
 @attrs.define(eq=False)
@@ -40,41 +46,50 @@ class ConfigWrites:
 
     async def patch(self, call: Call) -> Answer:
         """Answer `PATCH /api/v1/config`."""
-        text = _text(call)
+        text = text_of(call)
 
-        async def merged(current: bytes) -> _Change:
-            question = Inspect(text, mode=Mode.MERGE, base=current)
-            inspected = await self.configuration.inspect(question)
-            _refuse(inspected.reasons, "CONFIG_VALIDATION_ERROR")
-            return _Change(Document(inspected.candidate), _origin(call, OriginSource.API))
+        async def merged(current: bytes) -> Change:
+            question = Inspect(text, mode=Mode.MERGE, base=current, compares=False)
+            inspected, checked = await self.configuration.examine(question)
+            refuse(inspected.reasons, "CONFIG_VALIDATION_ERROR")
+            document, origin = Document(inspected.candidate), origin_of(call, OriginSource.API)
+            return Change(document, origin, checked=checked)
 
-        return await self._in_turn(call, merged)
+        return await self.in_turn(call, merged)
 
     async def put(self, call: Call) -> Answer:
         """Answer `PUT /api/v1/config`."""
-        text = _text(call)
+        text = text_of(call)
 
-        async def whole(_current: bytes) -> _Change:  # noqa: ASYNC124  # as the others are
-            return _Change(Document(text), _origin(call, OriginSource.API))
+        async def whole(_current: bytes) -> Change:  # noqa: ASYNC124  # as the others are
+            return Change(Document(text), origin_of(call, OriginSource.API))
 
-        return await self._in_turn(call, whole)
+        return await self.in_turn(call, whole)
 
     async def rollback(self, call: Call) -> Answer:
         """Answer `POST /api/v1/config/rollback`."""
         body = call.read(RollbackBody)
         wanted = _wanted(body)
 
-        async def recorded(_current: bytes) -> _Change:
+        async def recorded(_current: bytes) -> Change:
             record = _find(await self._records(), wanted)
             document = await self._document(record)
-            origin = _origin(call, OriginSource.ROLLBACK)
+            origin = origin_of(call, OriginSource.ROLLBACK)
             origin = msgspec.structs.replace(origin, rollback_of=record.version)
-            return _Change(document, origin, "BACKUP_INVALID")
+            return Change(document, origin, "BACKUP_INVALID")
 
-        return await self._in_turn(call, recorded)
+        return await self.in_turn(call, recorded)
 
-    async def _in_turn(self, call: Call, make: Callable[[bytes], Awaitable[_Change]]) -> Answer:
-        """Make a change and serve it, if nobody else is doing so."""
+    async def in_turn(self, call: Call, make: Callable[[bytes], Awaitable[Change]]) -> Answer:
+        """Make a change and serve it, if nobody else is doing so.
+
+        Args:
+            call: what was asked.
+            make: takes the persisted document, and returns what is to take its place.
+
+        Raises:
+            Refusal: it is not made.
+        """
         if call.if_match is None:
             message = "If-Match must have the ETag of the document that is to be changed, or *."
             raise Refusal(428, "PRECONDITION_REQUIRED", message)
@@ -86,14 +101,14 @@ class ConfigWrites:
             if not _matches(call.if_match, current):
                 raise _changed(412, current)
             change = await make(current)
-            checked = await self.configuration.check(change.document)
-            _refuse(checked.reasons, change.invalid)
+            checked = change.checked or await self.configuration.check(change.document)
+            refuse(checked.reasons, change.invalid)
             _refuse_restarts(checked)
-            return await self._deploy(change, current)
+            return await self._deploy(change, checked, current)
         finally:
             self._is_busy = False
 
-    async def _deploy(self, change: _Change, current: bytes) -> Answer:
+    async def _deploy(self, change: Change, checked: Checked, current: bytes) -> Answer:
         try:
             kept = await self.configuration.keep(current)
         except DocumentFailed as error:
@@ -101,7 +116,8 @@ class ConfigWrites:
             raise Refusal(500, "BACKUP_ERROR", message) from None
         document = change.document
         try:
-            attempt = await self.configuration.deploy(document, change.origin, current)
+            origin = change.origin
+            attempt = await self.configuration.deploy(document, origin, current, checked)
         except DocumentChanged:
             raise _changed(409, await persisted(self.configuration)) from None
         except DocumentFailed as error:
@@ -128,21 +144,32 @@ class ConfigWrites:
         return found
 
 
-def _text(call: Call) -> bytes:
+def text_of(call: Call) -> bytes:
+    """Return the document, or the part of one, in a request's body.
+
+    Raises:
+        Invalid: it is none, or empty.
+    """
     body = call.read(TextBody)
-    if not body.yaml.strip():
-        raise Invalid("yaml is empty.")
-    return body.yaml.encode()
+    return encoded(body.yaml)
 
 
-def _origin(call: Call, source: OriginSource) -> Origin:
+def origin_of(call: Call, source: OriginSource) -> Origin:
+    """Return what a change is told to come from."""
     return Origin(source, call.caller.principal, call.request_id)
 
 
 def _matches(if_match: str, current: bytes) -> bool:
-    """Return whether a precondition holds. Source: RFC 9110, If-Match, strong comparison."""
-    tags = [each.strip() for each in if_match.split(",")]
-    return "*" in tags or etag_of(current) in tags
+    """Return whether a precondition holds. Source: RFC 9110, 13.1.1: strong comparison.
+
+    A list that is none holds for nothing.
+    """
+    if if_match.strip() == "*":
+        return True
+    if not _TAGS.fullmatch(if_match):
+        return False
+    wanted = etag_of(current)
+    return any(not weak and tag == wanted for weak, tag in _ONE.findall(if_match))
 
 
 def _changed(status: int, current: bytes) -> Refusal:
@@ -154,9 +181,17 @@ def _unknown() -> Refusal:
     return Refusal(404, "VERSION_NOT_FOUND", "The history has no such version.")
 
 
-def _refuse(reasons: tuple[Reason, ...], code: str) -> None:
+def refuse(reasons: tuple[Reason, ...], code: str) -> None:
+    """Refuse a document that has faults.
+
+    Raises:
+        Refusal: there are reasons; `code` is that of a document that can be read.
+    """
     if not reasons:
         return
+    if any(each.code is Code.BUILD_FAILED for each in reasons):
+        told = "; ".join(each.message for each in reasons)
+        raise Refusal(500, "RUNTIME_SYNC_ERROR", f"The document cannot be looked at: {told}.")
     if code != "BACKUP_INVALID" and all(each.code is Code.INVALID_DOCUMENT for each in reasons):
         code = "YAML_PARSE_ERROR"
     message = "; ".join(
@@ -178,17 +213,16 @@ def _wanted(body: RollbackBody) -> int | str:
     Raises:
         Invalid: both forms are given, or none, or one that is neither.
     """
-    if (body.config_version is None) == (body.version is None):
+    number, text = body.config_version, body.version
+    if isinstance(number, int | float) and text is UNSET:
+        if number >= 10**MAX_DIGITS:
+            raise Invalid("config_version must be a version's number.")
+        return int(number)
+    if not isinstance(text, str) or number is not UNSET:
         raise Invalid("Name one of config_version and version.")
-    if body.version is None:
-        number = body.config_version or 0
-        if not 1 <= number < 10**_MAX_DIGITS:
-            raise Invalid("config_version must be a version's number, from 1.")
-        return number
-    text = body.version
     if is_record_id(text):
         return text
-    if text.isascii() and text.isdigit() and text[0] != "0" and len(text) <= _MAX_DIGITS:
+    if text.isascii() and text.isdigit() and text[0] != "0" and len(text) <= MAX_DIGITS:
         return int(text)
     raise Invalid("version must be the id of a record, or a version's number.")
 
@@ -200,7 +234,7 @@ def _find(records: list[Record], wanted: int | str) -> Record:
     raise _unknown()
 
 
-def _deployed(change: _Change, attempt: Attempt | None, kept: str) -> Answer:
+def _deployed(change: Change, attempt: Attempt | None, kept: str) -> Answer:
     text = change.document.text
     status, outcome, standing, message = _outcome(attempt)
     return told(

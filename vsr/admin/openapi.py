@@ -1,26 +1,45 @@
 """The OpenAPI document of the management API, made of its routes and the classes of its bodies."""
 
+import re
 from collections.abc import Iterable
 
 import msgspec
 
 from vsr.admin.answer import ErrorBody
 from vsr.admin.routes import Route
+from vsr.admin.shapes import RollbackBody
 
 _REF = "#/components/schemas/{name}"
-_ERROR = {"$ref": _REF.format(name="ErrorBody")}
-_BODY_ERRORS = {400: "The body is not acceptable.", 413: "The body is too large."}
+_NAMES = re.compile(r"\{(\w+)\}")
+_BODY_ERRORS = {
+    400: "The body is not acceptable.",
+    408: "The body did not come in time.",
+    413: "The body is too large.",
+}
 _WRITE_ERRORS = {
+    400: "The document is not valid, or this version does not serve it.",
     409: "Another change is in progress, or the document changed, or a restart is needed.",
     412: "The document is another one than If-Match says.",
     428: "If-Match is missing.",
-    500: "The document cannot be read or written.",
+    500: "The document, or what it replaces, cannot be read, looked at or written.",
 }
-_AUTH_ERRORS = {401: "No token of the API was sent.", 403: "The role does not permit it."}
+_AUTH_ERRORS = {
+    401: "No token of the API was sent.",
+    403: "The role does not permit it, or a web page asks.",
+}
+_NOT_FOUND = "There is nothing of that name."
 
 
-def openapi_document(routes: Iterable[Route], release: str) -> dict[str, object]:
-    """Return the document, version 3.1, in plain values."""
+def openapi_document(
+    routes: Iterable[Route], release: str, *, asks_token: bool
+) -> dict[str, object]:
+    """Return the document, version 3.1, in plain values.
+
+    Args:
+        routes: all endpoints.
+        release: of the Router.
+        asks_token: whether the API is only asked with one.
+    """
     routes = list(routes)
     paths: dict[str, dict[str, object]] = {}
     for route in routes:
@@ -37,7 +56,7 @@ def openapi_document(routes: Iterable[Route], release: str) -> dict[str, object]
             "schemas": _schemas(routes),
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
         },
-        "security": [{}, {"bearer": []}],
+        "security": [{"bearer": []}] if asks_token else [{}, {"bearer": []}],
     }
 
 
@@ -56,46 +75,47 @@ def _operation(route: Route) -> dict[str, object]:
         found["security"] = []
     else:
         found["x-permission"] = route.permission
+    if not route.is_available:
+        found["x-available"] = False
     return found
 
 
 def _operation_id(route: Route) -> str:
-    words = route.path.removeprefix("/api/v1").replace(".", "/").split("/")
+    path = _NAMES.sub(r"\1", route.path.removeprefix("/api/v1"))
+    words = path.replace(".", "/").replace("-", "/").split("/")
     return "_".join([route.method.lower(), *filter(None, words)])
 
 
 def _parameters(route: Route) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = [
-        {
-            "name": each.name,
-            "in": "query",
-            "required": False,
-            "description": each.text,
-            "schema": {"type": each.type},
-        }
-        for each in route.query
+    text: dict[str, object] = {"type": "string", "minLength": 1}
+    found = [
+        _parameter(name, "path", "as the document has it", text)
+        for name in _NAMES.findall(route.path)
     ]
+    found += [_parameter(each.name, "query", each.text, dict(each.schema)) for each in route.query]
     if route.has_precondition:
-        text = "ETag of the document that is to be changed, or *"
-        found.append(
-            {
-                "name": "If-Match",
-                "in": "header",
-                "required": True,
-                "description": text,
-                "schema": {"type": "string"},
-            }
-        )
+        told = "ETag of the document that is to be changed, or *"
+        found.append(_parameter("If-Match", "header", told, {"type": "string"}))
     return found
+
+
+def _parameter(name: str, place: str, text: str, schema: dict[str, object]) -> dict[str, object]:
+    return {
+        "name": name,
+        "in": place,
+        "required": place != "query",
+        "description": text,
+        "schema": schema,
+    }
 
 
 def _responses(route: Route) -> dict[str, object]:
     found: dict[str, object] = {}
     for status, kind in route.answers.items():
         found[str(status)] = {"description": route.summary, "content": _content(kind)}
-    for status, text in _errors(route).items():
-        content = {"application/json": {"schema": _ERROR}}
-        found.setdefault(str(status), {"description": text, "content": content})
+    error = {"application/json": {"schema": {"$ref": _REF.format(name="ErrorBody")}}}
+    for status, text in sorted(_errors(route).items()):
+        found.setdefault(str(status), {"description": text, "content": error})
     return found
 
 
@@ -104,12 +124,15 @@ def _errors(route: Route) -> dict[int, str]:
     if route.body is not None:
         errors |= _BODY_ERRORS
     if route.query:
-        errors[400] = "The query is not acceptable."
+        errors |= {400: "The query is not acceptable."}
+    if route.is_named:
+        errors |= {404: _NOT_FOUND}
     if route.has_precondition:
         errors |= _WRITE_ERRORS
-        errors[404] = "The history has no such version."
-    elif "/config" in route.path:
-        errors[500] = "The document or its history cannot be read."
+    elif route.reads_document:
+        errors |= {500: "The document or its history cannot be read."}
+    if not route.is_available:
+        errors |= {503: "This version does not have it."}
     return errors
 
 
@@ -129,6 +152,11 @@ def _schemas(routes: Iterable[Route]) -> dict[str, object]:
         kinds += [] if route.body is None else [route.body]
     kinds = [kind for kind in kinds if not isinstance(kind, str)]
     _, components = _components(kinds)
+    if rollback := components.get(RollbackBody.__name__):
+        # One of its members, which msgspec has no way to say.
+        alone = [{"required": [each.name]} for each in msgspec.structs.fields(RollbackBody)]
+        assert isinstance(rollback, dict)  # noqa: S101  # as every schema of a struct
+        rollback["oneOf"] = alone
     return components
 
 

@@ -42,6 +42,10 @@ class Operations:
         status = Readiness("starting", ready=False, phase=phase, message=f"Router is {phase}")
         return told(status, 503)
 
+    async def models(self, _call: Call) -> Answer:
+        """Answer `GET /v1/models`, as clients are told."""
+        return Answer(200, await self.configuration.models())
+
     async def status(self, _call: Call) -> Answer:
         """Answer `GET /api/v1/status`."""
         view, config = await self.serving.view(), self.configuration.status

@@ -7,6 +7,7 @@ import msgspec
 from vsr.config.attempt import Attempt, LifecycleStatus, Reason
 from vsr.config.history import Document, Record
 from vsr.config.inspection import Inspect, Inspected
+from vsr.config.lifecycle import Compiled
 from vsr.config.origin import Origin
 from vsr.resources.management import Management
 
@@ -109,6 +110,8 @@ class Checked(msgspec.Struct, frozen=True):
     """What of it only a restart would bring."""
     reused: tuple[str, ...] = ()
     """Components that would serve on as they are."""
+    compiled: Compiled | None = None
+    """What it comes to, for `Configuration.deploy`; None: it is not served."""
 
 
 class DocumentFailed(Exception):
@@ -132,6 +135,10 @@ class Configuration(Protocol):
         """Return the settings of this API in the configuration that serves."""
         ...
 
+    async def models(self) -> bytes:
+        """Return the list of models that clients are told, as JSON."""
+        ...
+
     def standing(self, text: bytes) -> str:
         """Return `active`, `failed`, `pending` or `unknown`: what has become of a document."""
         ...
@@ -146,6 +153,10 @@ class Configuration(Protocol):
 
     async def inspect(self, question: Inspect) -> Inspected:
         """Return what becomes of a text; its file is filled in."""
+        ...
+
+    async def examine(self, question: Inspect) -> tuple[Inspected, Checked]:
+        """Return the same, and whether the document could be served if it is valid."""
         ...
 
     async def check(self, document: Document) -> Checked:
@@ -176,8 +187,16 @@ class Configuration(Protocol):
         """
         ...
 
-    async def deploy(self, document: Document, origin: Origin, replaced: bytes) -> Attempt | None:
+    async def deploy(
+        self, document: Document, origin: Origin, replaced: bytes, checked: Checked
+    ) -> Attempt | None:
         """Write a document in place of `replaced`, and wait for the activation that follows.
+
+        Args:
+            document: what is to be there.
+            origin: of the change.
+            replaced: what must be there now.
+            checked: what a look at `document` has just come to.
 
         Returns:
             How it ended; None if it has not within 20 s.

@@ -4,6 +4,8 @@ Source of paths and permissions: standalone-mode 5.4, phases-and-plugins 11.2 to
 `backends` and `drain` are our addition.
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
 from vsr.admin.audit import AuditPage
@@ -11,6 +13,8 @@ from vsr.admin.call import Handler
 from vsr.admin.config_reads import ConfigReads
 from vsr.admin.config_writes import ConfigWrites
 from vsr.admin.operations import Operations
+from vsr.admin.recipes import Recipes
+from vsr.admin.schema_reads import SchemaReads
 from vsr.admin.shapes import (
     Backends,
     Deployed,
@@ -21,6 +25,8 @@ from vsr.admin.shapes import (
     PlanBody,
     Planned,
     Readiness,
+    RecipeList,
+    RecipeView,
     RollbackBody,
     Status,
     TextBody,
@@ -28,6 +34,7 @@ from vsr.admin.shapes import (
     Validation,
     VersionEntry,
 )
+from vsr.config.schema_views import Kind, View
 
 CONFIG = "/api/v1/config"
 
@@ -36,7 +43,7 @@ class Parameter(msgspec.Struct, frozen=True):
     """A member of an endpoint's query."""
 
     name: str
-    type: str
+    schema: Mapping[str, object]
     text: str
 
 
@@ -56,21 +63,71 @@ class Route(msgspec.Struct, frozen=True):
     """In the audit; empty: it changes nothing."""
     has_precondition: bool = False
     query: tuple[Parameter, ...] = ()
+    is_available: bool = True
+    """Whether this version has what it is about."""
+
+    @property
+    def is_named(self) -> bool:
+        """Return whether it is about one of several, which may not be there."""
+        return "{" in self.path or self.body is RollbackBody or self.query is _SCHEMA_QUERY
+
+    @property
+    def reads_document(self) -> bool:
+        """Return whether it needs the document's file, or the history."""
+        return self.path.startswith(CONFIG) and self.query is not _SCHEMA_QUERY
 
 
+_TEXT: Mapping[str, object] = {"type": "string"}
 _AUDIT_QUERY = (
-    Parameter("action", "string", "only entries of this action"),
-    Parameter("after_sequence", "integer", "only entries behind this one"),
-    Parameter("limit", "integer", "how many at most, 1 to 1000; 100 if it is left out"),
+    Parameter("action", _TEXT, "only entries of this action"),
+    Parameter(
+        "after_sequence",
+        {"type": "integer", "minimum": 0, "exclusiveMaximum": 10**18},
+        "only entries behind this one",
+    ),
+    Parameter(
+        "limit",
+        {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100},
+        "how many at most",
+    ),
+)
+_SCHEMA_QUERY = (
+    Parameter(
+        "view",
+        {"type": "string", "enum": [*View]},
+        "index says what there is; section wants path, catalog wants kind; what is left out follows"
+        " from these",
+    ),
+    Parameter("path", _TEXT, "of a section, as providers.models"),
+    Parameter("kind", {"type": "string", "enum": [*Kind]}, "of a catalog"),
+    Parameter("name", _TEXT, "of one entry of a catalog"),
+    Parameter(
+        "expanded",
+        {"type": "boolean", "default": False},
+        "whether definitions that are referred to come along",
+    ),
 )
 
 
-def config_routes(reads: ConfigReads, writes: ConfigWrites) -> list[Route]:
+def config_routes(reads: ConfigReads, writes: ConfigWrites, schema: SchemaReads) -> list[Route]:
     """Return the endpoints of the configuration."""
     return [
+        msgspec.structs.replace(
+            _read(f"{CONFIG}/schema", "The JSON schema in parts", schema.schema, object),
+            query=_SCHEMA_QUERY,
+        ),
         _read(CONFIG, "The persisted document", reads.document, object),
-        _write("PATCH", CONFIG, "Merge a part into the document, serve it", writes.patch, TextBody),
-        _write("PUT", CONFIG, "Replace the document, and serve it", writes.put, TextBody),
+        _write(
+            "PATCH",
+            CONFIG,
+            "Merge a part into the document, serve it",
+            writes.patch,
+            TextBody,
+            "config.patch",
+        ),
+        _write(
+            "PUT", CONFIG, "Replace the document, and serve it", writes.put, TextBody, "config.put"
+        ),
         _read(f"{CONFIG}/hash", "Whether what is persisted serves", reads.hashes, Hashes),
         _asks("validate", "Whether a document would be served", reads.validate, Validation),
         _asks("plan", "What a change would come to", reads.plan, Planned),
@@ -80,18 +137,51 @@ def config_routes(reads: ConfigReads, writes: ConfigWrites) -> list[Route]:
             "Serve a recorded configuration again",
             writes.rollback,
             RollbackBody,
+            "config.rollback",
         ),
         _read(f"{CONFIG}/versions", "Recorded configurations", reads.versions, list[VersionEntry]),
+    ]
+
+
+def recipe_routes(recipes: Recipes) -> list[Route]:
+    """Return the endpoints of recipes."""
+    place = f"{CONFIG}/recipes"
+    one = f"{place}/{{name}}"
+    return [
+        _read(place, "All recipes of the persisted document", recipes.all, RecipeList),
+        Route(
+            "POST",
+            f"{place}/validate",
+            "config.write",
+            "Whether the document would be served with a recipe",
+            recipes.validate,
+            {200: Validation},
+            TextBody,
+        ),
+        _read(one, "One recipe", recipes.one, RecipeView),
+        _write("PUT", one, "Write a recipe, and serve it", recipes.save, TextBody, "recipe.save"),
+        _write("DELETE", one, "Take a recipe away", recipes.delete, None, "recipe.delete"),
     ]
 
 
 def operation_routes(operations: Operations) -> list[Route]:
     """Return the endpoints of the process."""
     ready: dict[int, object] = {200: Readiness, 503: Readiness}
+    models = "The models that clients may ask for"
     audit = "/api/v1/observability/audit"
     return [
         Route("GET", "/health", "", "The process runs", operations.health, {200: Health}),
         Route("GET", "/ready", "ready.read", "Whether it serves", operations.ready, ready),
+        Route(
+            "GET",
+            "/startup-status",
+            "ready.read",
+            "How far the start has come",
+            operations.ready,
+            ready,
+        ),
+        _read("/v1/models", models, operations.models, object),
+        _read("/api/v1/models", models, operations.models, object),
         _read("/metrics", "All metrics", operations.metrics, "text/plain", "metrics.read"),
         _read("/api/v1/status", "The Router at this moment", operations.status, Status),
         _read(
@@ -117,12 +207,13 @@ def operation_routes(operations: Operations) -> list[Route]:
     ]
 
 
-def index_routes(index: Handler, openapi: Handler) -> list[Route]:
+def index_routes(index: Handler, openapi: Handler, page: Handler) -> list[Route]:
     """Return the endpoints about endpoints."""
     docs = "docs.read"
     return [
         Route("GET", "/api/v1", docs, "All endpoints", index, {200: Index}),
         Route("GET", "/openapi.json", docs, "This document", openapi, {200: object}),
+        Route("GET", "/docs", docs, "The same as a page", page, {200: "text/html"}),
     ]
 
 
@@ -139,10 +230,14 @@ def _asks(what: str, summary: str, handler: Handler, kind: object) -> Route:
     return Route("POST", path, "config.read", summary, handler, {200: kind}, body)
 
 
-def _write(
-    method: str, path: str, summary: str, handler: Handler, body: type[msgspec.Struct]
+def _write(  # one per column
+    method: str,
+    path: str,
+    summary: str,
+    handler: Handler,
+    body: type[msgspec.Struct] | None,
+    action: str,
 ) -> Route:
-    action = "rollback" if body is RollbackBody else method.lower()
     return Route(
         method,
         path,
@@ -151,6 +246,6 @@ def _write(
         handler,
         {200: Deployed, 202: Deployed, 503: Deployed},
         body,
-        f"config.{action}",
+        action,
         has_precondition=True,
     )

@@ -1,8 +1,9 @@
 """Bodies of the management API: what requests send and answers say; the OpenAPI document too."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from vsr.admin.answer import ReasonView, rfc3339
 from vsr.admin.ports import ClusterView, ServingView
@@ -11,11 +12,22 @@ from vsr.config.diff import Change
 from vsr.config.inspection import Mode
 from vsr.config.origin import Origin
 
+Text = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": r"[^ \t\r\n]"})]
+"""YAML that says something; blank text is refused in words of its own."""
+MAX_DIGITS = 19
+"""Of a version's number. Source: the reference."""
+_NUMBER, _RECORD = "[1-9][0-9]{0,18}", "[0-9]{8}-[0-9]{6}(-[0-9]{3,9})?"
+_BOUND = {"exclusiveMaximum": 10**MAX_DIGITS}
+_INTEGER = msgspec.Meta(ge=1, extra_json_schema=_BOUND)
+_WHOLE = msgspec.Meta(ge=1, multiple_of=1, extra_json_schema=_BOUND)
+"""Source: JSON Schema: 3.0 is the integer 3."""
+_VERSION = msgspec.Meta(extra_json_schema={"pattern": f"^({_NUMBER}|{_RECORD})$"})
+
 
 class TextBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A document, or a part of one."""
 
-    yaml: str
+    yaml: Text
 
 
 class ValidateBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,15 +41,15 @@ class ValidateBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class PlanBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A change that is not made."""
 
-    yaml: str
+    yaml: Text
     mode: Mode
 
 
 class RollbackBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A recorded configuration: one of the two."""
 
-    config_version: int | None = None
-    version: str | None = None
+    config_version: Annotated[int, _INTEGER] | Annotated[float, _WHOLE] | UnsetType = UNSET
+    version: Annotated[str, _VERSION] | UnsetType = UNSET
     """Id of a record, or the number of a version."""
 
 
@@ -154,6 +166,32 @@ class VersionEntry(msgspec.Struct, frozen=True):
     active: bool
 
 
+class RecipeEntry(msgspec.Struct, frozen=True):
+    """A recipe of the document."""
+
+    name: str
+    description: str
+    decisions: tuple[str, ...]
+    model_names: tuple[str, ...]
+    """By which clients ask for it: those of entrypoints."""
+    default: bool
+    """Whether automatic model names lead there, too."""
+
+
+class RecipeList(msgspec.Struct, frozen=True):
+    """All recipes of the persisted document."""
+
+    recipes: tuple[RecipeEntry, ...]
+
+
+class RecipeView(msgspec.Struct, frozen=True):
+    """A recipe as the persisted document has it."""
+
+    name: str
+    description: str
+    routing: dict[str, object]
+
+
 class ActiveView(msgspec.Struct, frozen=True):
     """The configuration that serves."""
 
@@ -224,6 +262,8 @@ class IndexEntry(msgspec.Struct, frozen=True):
     summary: str
     permission: str
     """Empty: nobody is asked for any."""
+    available: bool = True
+    """Whether this version has what it is about."""
 
 
 class Index(msgspec.Struct, frozen=True):

@@ -1,9 +1,9 @@
-"""The process that compiles a document for a Router that serves; see `config.child`."""
+"""The process that reads and compiles documents for a Router that serves; see `config.child`."""
 
 import gc
 from typing import TYPE_CHECKING
 
-from vsr.config.child import run_child
+from vsr.config.compiling import run_child
 
 if TYPE_CHECKING:
     from vsr.resources.snapshot import Snapshot

@@ -128,10 +128,11 @@ def _from_serving(file: Path, api: Api) -> tuple[Change, ...]:
 def _between(file: Path, other: Path) -> tuple[Change, ...]:
     import os  # noqa: PLC0415
 
-    from vsr.config.inspection import Inspect, inspected  # noqa: PLC0415
+    from vsr.config.inspecting import Subject  # noqa: PLC0415
+    from vsr.config.inspection import Inspect  # noqa: PLC0415
 
     question = Inspect(other.read_bytes(), base=_text(file).encode(), file=str(other))
-    found = inspected(question, os.environ)
+    found, _ = Subject(os.environ).of(question)
     if found.changes is None:
         for reason in found.reasons:
             click.echo(f"{reason.file}:{reason.line}: {reason.path}: {reason.message}", err=True)

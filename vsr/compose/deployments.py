@@ -15,13 +15,15 @@ import msgspec
 import trio
 
 from vsr.admin.ports import Checked, DocumentChanged, DocumentFailed
-from vsr.config.attempt import Attempt, AttemptStatus, Code, LifecycleStatus, Stage
+from vsr.config.attempt import Attempt, AttemptStatus, Code, LifecycleStatus, Reason, Stage
 from vsr.config.attribution import Attributions
+from vsr.config.child import ChildInspector
 from vsr.config.history import Document, History, HistoryFailed, Record
-from vsr.config.inspection import ChildInspector, Inspect, Inspected
-from vsr.config.lifecycle import Lifecycle, Refused, Update
+from vsr.config.inspection import Inspect, Inspected
+from vsr.config.lifecycle import Compiled, Lifecycle, Refused, Update
 from vsr.config.origin import Origin, OriginSource
 from vsr.config.persisted import FileChanged, read_file, replace_file
+from vsr.config.precompiled import Precompiled
 from vsr.config.restart import reused
 from vsr.config.sources.file import FileSource
 from vsr.resources.management import Management
@@ -46,6 +48,8 @@ class Deployments:
     history: History
     attributions: Attributions
     inspector: ChildInspector
+    precompiled: Precompiled
+    """Compiles for the lifecycle."""
     serving: Callable[[], Snapshot | None]
     """Returns what serves now."""
     local: Callable[[], datetime]
@@ -73,6 +77,17 @@ class Deployments:
         snapshot = self.serving()
         return Management() if snapshot is None else snapshot.management
 
+    async def models(self) -> bytes:
+        """Return the list of models that clients are told."""
+        return await trio.to_thread.run_sync(self._models)
+
+    def _models(self) -> bytes:
+        # Loaded for who asks: a supervisor routes nothing.
+        from vsr.engine.model_list import render_model_list  # noqa: PLC0415
+
+        snapshot = self.serving() or Snapshot("")
+        return render_model_list(snapshot, created=int(self.local().timestamp()))
+
     def standing(self, text: bytes) -> str:
         """Return what has become of a document."""
         wanted = hashlib.sha256(text).hexdigest()
@@ -93,24 +108,37 @@ class Deployments:
 
     async def inspect(self, question: Inspect) -> Inspected:
         """Return what becomes of a text."""
-        file = str(self.source.path)
+        question = msgspec.structs.replace(question, file=str(self.source.path))
         async with self._children:
-            return await self.inspector.inspect(msgspec.structs.replace(question, file=file))
+            return (await self.inspector.inspect(question)).inspected
+
+    async def examine(self, question: Inspect) -> tuple[Inspected, Checked]:
+        """Return the same, and whether the document could be served if it is valid."""
+        question = msgspec.structs.replace(question, file=str(self.source.path))
+        async with self._children:
+            examined = await self.inspector.inspect(question, compiles=True)
+        return examined.inspected, self._checked(examined.compiled, examined.reasons)
 
     async def check(self, document: Document) -> Checked:
         """Return whether a document could be served."""
         update = Update(document, Origin(OriginSource.API), self.source.path)
         try:
             async with self._children:
-                compiled = await self.lifecycle.compiler.compile(update, _ignore)
+                compiled = await self.precompiled.compile(update, _ignore)
         except Refused as refused:
             return Checked(refused.reasons)
+        return self._checked(compiled)
+
+    def _checked(self, compiled: Compiled | None, refused: tuple[Reason, ...] = ()) -> Checked:
+        if compiled is None:
+            return Checked(refused)
         reasons = self.lifecycle.installation.check(compiled.snapshot)
         restart = Code.RESTART_REQUIRED
         return Checked(
             tuple(each for each in reasons if each.code is not restart),
             tuple(each for each in reasons if each.code is restart),
             reused(self.serving(), compiled.snapshot),
+            compiled,
         )
 
     async def records(self) -> list[Record]:
@@ -125,16 +153,21 @@ class Deployments:
         """Record a document that is about to be replaced, once; return the id of its record."""
         return await _told(partial(self._keep, text))
 
-    async def deploy(self, document: Document, origin: Origin, replaced: bytes) -> Attempt | None:
+    async def deploy(
+        self, document: Document, origin: Origin, replaced: bytes, checked: Checked
+    ) -> Attempt | None:
         """Write a document, and wait for the activation that follows."""
         waiting = _Waiting(origin)
         self.lifecycle.observers.append(waiting.observe)
+        if checked.compiled is not None:
+            self.precompiled.hold(origin, checked.compiled)
         try:
             await self._write(document, origin, replaced)
             with trio.move_on_after(ACTIVATION_S):
                 await waiting.done.wait()
         finally:
             self.lifecycle.observers.remove(waiting.observe)
+            self.precompiled.drop()
         return waiting.ended
 
     async def _write(self, document: Document, origin: Origin, replaced: bytes) -> None:

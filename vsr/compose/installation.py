@@ -6,7 +6,6 @@ import attrs
 import trio
 
 from vsr.compose.generation import building
-from vsr.compose.management import Binding
 from vsr.compose.router import Router, bind_refused
 from vsr.config.attempt import Code, Reason, Stage
 from vsr.config.restart import only_by_restart, reused
@@ -25,8 +24,6 @@ class LocalInstallation:
     router: Router
     folder: Path
     """Where relative paths in the document start."""
-    binding: Binding | None = None
-    """Of the management API."""
 
     def check(self, snapshot: Snapshot) -> tuple[Reason, ...]:
         """Return what only a restart would bring."""
@@ -38,8 +35,6 @@ class LocalInstallation:
                 what = "a port that is served can get another address with a restart only"
                 path = f"listeners[{listener.name}].address"
                 reasons.append(Reason(Stage.VALIDATE, Code.RESTART_REQUIRED, what, path))
-        if self.binding is not None:
-            reasons += self.binding.check(snapshot)
         return tuple(reasons)
 
     async def prepare(self, snapshot: Snapshot, version: int) -> "PreparedRouter":

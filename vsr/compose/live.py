@@ -15,27 +15,29 @@ import trio
 
 from vsr.admin.audit import Audit
 from vsr.admin.ports import Serving
+from vsr.compose.binding import Binding
 from vsr.compose.deployments import Deployments
-from vsr.compose.management import Binding, ManagementApi
+from vsr.compose.management import app_loader
+from vsr.compose.management_listener import ManagementListener, WithManagement
 from vsr.config.attempt import Attempt, AttemptStatus
 from vsr.config.attribution import Attributions
-from vsr.config.child import ChildCompiler
+from vsr.config.child import ChildCompiler, ChildInspector
 from vsr.config.files import DocumentFiles
 from vsr.config.history import DEFAULT_LIMIT, Document, History, folder_for
-from vsr.config.inspection import ChildInspector
 from vsr.config.lifecycle import Installation, Lifecycle
 from vsr.config.origin import Origin, OriginSource
+from vsr.config.precompiled import Precompiled
 from vsr.config.recorder import DiskRecorder, first_version
 from vsr.config.report import Report
 from vsr.config.source import check_bytes, read_document
 from vsr.config.sources.file import FileSource
+from vsr.gateway.answering import AnsweringFront
 from vsr.network.port import Network
 from vsr.resources.snapshot import Snapshot
 from vsr.workers.components import Components, OnFailure
 
 _log = logging.getLogger("vsr.config")
 _CHILD = "vsr.commands.compile_child"
-_INSPECTOR = "vsr.commands.inspect_child"
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -69,6 +71,7 @@ class LiveConfiguration:
     """Serves what becomes of a document while the process runs."""
 
     lifecycle: Lifecycle
+    precompiled: Precompiled
     source: FileSource
     recorder: DiskRecorder
     opened: Opened
@@ -85,15 +88,16 @@ class LiveConfiguration:
     ) -> "LiveConfiguration":
         """Return that of an installation which begins with `opened`."""
         recorder = _recorder(opened.path, history_limit)
+        precompiled = Precompiled(ChildCompiler(_CHILD))
         lifecycle = Lifecycle(
-            ChildCompiler(_CHILD),
+            precompiled,
             installation,
             recorder,
             time.time,
             observers=[_tell],
         )
         source = FileSource(opened.path, lifecycle.submit, lifecycle.reject)
-        return cls(lifecycle, source, recorder, opened, components or Components())
+        return cls(lifecycle, precompiled, source, recorder, opened, components or Components())
 
     def management(
         self,
@@ -101,7 +105,7 @@ class LiveConfiguration:
         binding: Binding,
         serving: Serving,
         served: Callable[[], Snapshot | None],
-    ) -> ManagementApi:
+    ) -> ManagementListener:
         """Return the API that changes it; `run` follows.
 
         Args:
@@ -117,12 +121,17 @@ class LiveConfiguration:
             self.source,
             self.recorder.history,
             Attributions(time.monotonic),
-            ChildInspector(_INSPECTOR),
+            ChildInspector(_CHILD),
+            self.precompiled,
             served,
             self.recorder.local,
             hashlib.sha256(self.opened.document.text).hexdigest(),
         )
-        return ManagementApi(network, binding, deployments, serving, audit)
+        front = AnsweringFront(app_loader(deployments, serving, audit))
+        api = ManagementListener(network, front, binding, self.opened.path.parent)
+        # It moves in the same step in which a configuration is served.
+        self.lifecycle.installation = WithManagement(self.lifecycle.installation, api)
+        return api
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Take changes until cancelled; the Router serves what it was opened with."""

@@ -1,6 +1,5 @@
-"""The management API of one process: where it is bound, and what it is asked about."""
+"""The management API of one process: what it is asked about, and what loads it."""
 
-import logging
 import os
 import secrets
 import time
@@ -8,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import attrs
-import msgspec
 import trio
 
 from vsr.admin.audit import Audit
@@ -23,61 +21,12 @@ from vsr.admin.ports import (
 )
 from vsr.compose.metrics import load_metrics
 from vsr.compose.router import Router
-from vsr.config.attempt import Code, Reason, Stage
-from vsr.gateway.answering import Answerer, AnsweringFront
-from vsr.gateway.serve import BindFailed, Server
-from vsr.network.port import Network
-from vsr.resources.listener import Listener
-from vsr.resources.management import Management, is_loopback
+from vsr.gateway.answering import Answerer
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.generation import alive
 
 if TYPE_CHECKING:
     from vsr.upstream.view import RuntimeView
-
-_log = logging.getLogger("vsr")
-_IDLE_S = 60.0
-"""Source: the reference's listener."""
-_PATH = "global.services.management_api"
-
-
-class Binding(msgspec.Struct, frozen=True):
-    """Where the management API listens."""
-
-    address: str
-    port: int
-    is_flag: bool
-    """Whether the command line says so; then the document does not."""
-
-    @classmethod
-    def of(cls, management: Management, flag: tuple[str, int] | None) -> "Binding | None":
-        """Return where it listens; None: nowhere.
-
-        Args:
-            management: what the document says.
-            flag: what the command line says; None: nothing, port 0: nowhere.
-        """
-        if flag is None:
-            return cls(management.address, management.port, is_flag=False)
-        address, port = flag
-        return cls(address, port, is_flag=True) if port else None
-
-    def check(self, snapshot: Snapshot) -> tuple[Reason, ...]:
-        """Return why the API cannot go on as it is bound under another configuration."""
-        management = snapshot.management
-        reasons = []
-        moved = (management.address, management.port) != (self.address, self.port)
-        if moved and not self.is_flag:
-            what = "the management API is bound when the Router starts, so restart it to apply this"
-            reasons.append(Reason(Stage.VALIDATE, Code.RESTART_REQUIRED, what, _PATH))
-        is_guarded = management.is_remote and management.asks_token
-        if not is_loopback(self.address) and not is_guarded:
-            what = (
-                "the management API is bound to an address that others reach, which needs "
-                "remote_exposure: true and auth with mode: bearer"
-            )
-            reasons.append(Reason(Stage.VALIDATE, Code.INVALID_RESOURCE, what, _PATH))
-        return tuple(reasons)
 
 
 @attrs.frozen
@@ -158,39 +107,20 @@ def _cluster_view(view: "RuntimeView") -> ClusterView:
     )
 
 
-@attrs.frozen
-class ManagementApi:
-    """The API, as it runs beside what it is about."""
+def app_loader(
+    configuration: Configuration, serving: Serving, audit: Audit
+) -> Callable[[], Answerer]:
+    """Return what loads the API: for its first request, since nobody may ever ask."""
 
-    network: Network
-    binding: Binding
-    configuration: Configuration
-    serving: Serving
-    audit: Audit
-
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve it until cancelled; without a free address the Router serves all the same."""
-        listener = Listener("management", self.binding.address, self.binding.port, _IDLE_S)
-        server = Server(self.network, AnsweringFront(self._load))
-        try:
-            await server.bind([listener])
-        except BindFailed as error:
-            _log.error("the management API cannot be reached: %s", error)  # no traceback helps
-            task_status.started()
-            return
-        async with trio.open_nursery() as tasks:
-            await tasks.start(server.run)
-            _log.info("the management API answers on port %d", server.ports[listener.name])
-            task_status.started()
-
-    def _load(self) -> Answerer:
-        # For the first request, in a thread: a Router that nobody manages need not load it.
+    def load() -> Answerer:
         from importlib.metadata import version  # noqa: PLC0415
 
         from vsr.admin.app import App, Surroundings  # noqa: PLC0415
 
         around = Surroundings(os.environ, time.time, _new_id, version("vllm-sr"))
-        return App(self.configuration, self.serving, self.audit, around).answer
+        return App(configuration, serving, audit, around).answer
+
+    return load
 
 
 def _new_id() -> str:

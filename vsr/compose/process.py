@@ -10,17 +10,18 @@ from typing import Protocol
 import attrs
 import trio
 
+from vsr.compose.binding import Binding
 from vsr.compose.generation import Parts
 from vsr.compose.installation import LocalInstallation
 from vsr.compose.live import LiveConfiguration, open_document
 from vsr.compose.loop import Signals, outlive_hangups, run_until_signal
-from vsr.compose.management import Binding, LocalServing
+from vsr.compose.management import LocalServing
+from vsr.compose.management_listener import check_at_start
 from vsr.compose.metrics import load_metrics, serve_metrics
 from vsr.compose.router import Router
 from vsr.config.history import DEFAULT_LIMIT
 from vsr.config.report import Report
 from vsr.config.source import check_bytes
-from vsr.errors import ConfigRejected, Problem
 from vsr.gateway.metrics_listener import MetricsFront
 from vsr.gateway.opening import load_http2
 from vsr.gateway.serve import Server
@@ -74,8 +75,7 @@ def run_router(
     outlive_hangups()
     opened = open_document(config_path, history_limit=history_limit)
     binding = Binding.of(opened.snapshot.management, admin)
-    if binding is not None and (reasons := binding.check(opened.snapshot)):
-        raise ConfigRejected([Problem(each.path, each.message) for each in reasons])
+    check_at_start(binding, opened.snapshot, config_path.parent)
 
     async def serve(network: EpollNetwork, access_log: AccessLog, signals: Signals) -> None:
         router = await Router.bind(
@@ -88,7 +88,7 @@ def run_router(
         beside = Beside()
         live = LiveConfiguration.of(
             opened,
-            LocalInstallation(router, config_path.parent, binding),
+            LocalInstallation(router, config_path.parent),
             history_limit=history_limit,
             components=beside.components,
         )

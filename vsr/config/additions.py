@@ -44,6 +44,8 @@ ADDED_KEYS: Mapping[str, frozenset[str]] = {
         "FallbackPolicy": "last_resort triggers",
         # The last two are ours; the reference's proxy has them as constants.
         "Listener": "identity models systemone tls max_body_bytes max_connections",
+        # Ours.
+        "ManagementAPIConfig": "tls",
         # The last row is ours.
         "ProviderReliability": """
             connect_timeout first_byte_timeout idle_timeout per_try_timeout total_timeout

@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from vsr.config.origin import Origin
+from vsr.errors import ConfigRejected
 
 
 class Stage(StrEnum):
@@ -107,3 +108,24 @@ class LifecycleStatus(msgspec.Struct, frozen=True):
     latest: Attempt | None = None
     last_rejection: Attempt | None = None
     """The last change that was refused; later ones that are not do not erase it."""
+
+
+def reasons_of(error: ConfigRejected, stage: Stage, code: Code | None = None) -> tuple[Reason, ...]:
+    """Return the reasons of a rejection.
+
+    Args:
+        error: it.
+        stage: that found them.
+        code: of all of them; None: each problem has its own.
+    """
+    return tuple(
+        Reason(
+            stage,
+            code or Code(problem.code),
+            problem.told,
+            problem.path,
+            problem.file,
+            problem.line,
+        )
+        for problem in error.problems
+    )

@@ -6,8 +6,8 @@ from pathlib import Path
 import attrs
 import msgspec
 
-from vsr.config.attempt import Code, Reason, Stage
-from vsr.config.child import cleaned, redactor_of, staged_reasons
+from vsr.config.attempt import Code, Reason, Stage, reasons_of
+from vsr.config.compiling import cleaned, redactor_of, staged_reasons
 from vsr.config.diff import Change, Side, differences
 from vsr.config.environment import Expanded
 from vsr.config.files import DocumentFiles
@@ -22,50 +22,56 @@ from vsr.errors import ConfigRejected, Problem
 
 @attrs.frozen
 class Subject:
-    """The document of one place, in one environment."""
+    """Documents in one environment."""
 
     environ: Mapping[str, str]
-    file: Path | None
 
-    def of(self, question: Inspect) -> Inspected:
-        """Return what becomes of a text."""
+    def of(self, question: Inspect) -> tuple[Inspected, ValidDocument | None]:
+        """Return what becomes of a text, and the document if it is valid."""
         candidate = question.text
-        if question.mode is Mode.MERGE:
-            try:
-                candidate = _merged(question.base or b"{}\n", question.text)
-            except ConfigRejected as error:
-                return Inspected(candidate, _without_quotes(error))
+        try:
+            if question.recipe is not None:
+                candidate = _with_recipe(question)
+            elif question.mode is Mode.MERGE:
+                candidate = _merged(question)
+        except ConfigRejected as error:
+            return Inspected(candidate, _without_quotes(error)), None
         allowed = None if question.may_read_files else _named_in(question.known)
-        report = self._report(allowed)
+        report = _report(question.file, allowed)
         try:
             valid = read_bytes(candidate, self.environ, report)
         except ConfigRejected as error:
             redactor = redactor_of(report, self.environ)
-            return Inspected(candidate, cleaned(staged_reasons(error), redactor))
-        lines = valid.loaded.lines
+            return Inspected(candidate, cleaned(staged_reasons(error), redactor)), None
         warned = staged_reasons(ConfigRejected(valid.warnings))
         return Inspected(
             candidate,
             warnings=cleaned(warned, redactor_of(report, self.environ)),
-            json=msgspec.Raw(
-                msgspec.json.encode(plain(valid.document, lines, reveals=question.reveals))
-            ),
-            yaml=render(valid.document, lines),
-            changes=self._changes(question.base, valid),
-        )
+            json=_json(valid, question),
+            yaml=render(valid.document, valid.loaded.lines) if question.wants_yaml else "",
+            changes=self._changes(question, valid),
+        ), valid
 
-    def _changes(self, base: bytes | None, valid: ValidDocument) -> tuple[Change, ...] | None:
-        if base is None:
+    def _changes(self, question: Inspect, valid: ValidDocument) -> tuple[Change, ...] | None:
+        if question.base is None or not question.compares:
             return None
         try:
-            before = read_bytes(base, self.environ, self._report(None))
+            before = read_bytes(question.base, self.environ, _report(question.file))
         except ConfigRejected:
             return None
         return differences(_side(before), _side(valid))
 
-    def _report(self, allowed: frozenset[str] | None) -> Report:
-        files = DocumentFiles(None if self.file is None else self.file.parent, allowed)
-        return Report("document" if self.file is None else str(self.file), files=files)
+
+def _report(file: str | None, allowed: frozenset[str] | None = None) -> Report:
+    files = DocumentFiles(None if file is None else Path(file).parent, allowed)
+    return Report(file or "document", files=files)
+
+
+def _json(valid: ValidDocument, question: Inspect) -> msgspec.Raw:
+    if not question.wants_json:
+        return msgspec.Raw(b"null")
+    shown = plain(valid.document, valid.loaded.lines, reveals=question.reveals)
+    return msgspec.Raw(msgspec.json.encode(shown))
 
 
 def _named_in(document: bytes) -> frozenset[str]:
@@ -88,23 +94,39 @@ def _side(valid: ValidDocument) -> Side:
     return Side(plain(valid.document, lines, reveals=True), plain(valid.document, lines))
 
 
-def _merged(base: bytes, patch: bytes) -> bytes:
+def _merged(question: Inspect) -> bytes:
     # Loaded where it is needed: it reads YAML with another library.
     from vsr.config.migrate.merge import merge_text  # noqa: PLC0415
 
-    texts = []
-    for name, data in (("document", base), ("patch", patch)):
-        try:
-            texts.append(data.decode())
-        except UnicodeDecodeError:
-            problem = Problem("", "is not UTF-8 text", file=name, line=1)
-            raise ConfigRejected([problem]) from None
-    return merge_text(*texts, file="document").encode()
+    base, patch = _base(question), _decoded(question.text, "patch")
+    return merge_text(base, patch, file="document").encode()
+
+
+def _with_recipe(question: Inspect) -> bytes:
+    from vsr.config.migrate.recipe_edit import (  # noqa: PLC0415  # as above
+        remove_recipe,
+        write_recipe,
+    )
+
+    base, recipe = _base(question), _decoded(question.text, "recipe")
+    name = question.recipe or ""
+    if not recipe:
+        return remove_recipe(base, name, file="document").encode()
+    return write_recipe(base, name, recipe, file="document").encode()
+
+
+def _base(question: Inspect) -> str:
+    return _decoded(question.base or b"{}\n", "document")
+
+
+def _decoded(data: bytes, name: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        problem = Problem("", "is not UTF-8 text", file=name, line=1, code=Code.INVALID_DOCUMENT)
+        raise ConfigRejected([problem]) from None
 
 
 def _without_quotes(error: ConfigRejected) -> tuple[Reason, ...]:
-    """Return the reasons against merging, which quote no values."""
-    return tuple(
-        Reason(Stage.PARSE, Code.INVALID_DOCUMENT, each.told, each.path, each.file, each.line)
-        for each in error.problems
-    )
+    """Return the reasons against editing, which quote no values."""
+    return reasons_of(error, Stage.PARSE)

@@ -24,6 +24,7 @@ from vsr.config.attempt import (
     LifecycleStatus,
     Reason,
     Stage,
+    reasons_of,
 )
 from vsr.config.history import Document
 from vsr.config.origin import Origin
@@ -57,6 +58,8 @@ class Update(msgspec.Struct, frozen=True):
     on_included: Callable[[Mapping[str, bytes | None]], None] = _unheard
     """Told what the files held that the document includes, by the path that it writes, when it was
     compiled or refused; None: one could not be read."""
+    rereads: bool = False
+    """Whether all files that it names are to be read anew, however lately somebody did."""
     is_recorded: bool = True
     """Whether its document goes into the history, or stays where it is, as in Kubernetes."""
 
@@ -361,24 +364,3 @@ class Lifecycle:
         for observer in self.observers:
             observer(attempt)
         return attempt
-
-
-def reasons_of(error: ConfigRejected, stage: Stage, code: Code | None = None) -> tuple[Reason, ...]:
-    """Return the reasons of a rejection.
-
-    Args:
-        error: it.
-        stage: that found them.
-        code: of all of them; None: each problem has its own.
-    """
-    return tuple(
-        Reason(
-            stage,
-            code or Code(problem.code),
-            problem.told,
-            problem.path,
-            problem.file,
-            problem.line,
-        )
-        for problem in error.problems
-    )

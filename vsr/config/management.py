@@ -5,6 +5,7 @@ from vsr.config.document.root import Document
 from vsr.config.document.services import ManagementAPIAuthConfig, ManagementAPIConfig
 from vsr.config.position import Path
 from vsr.config.report import Report
+from vsr.resources.listener import ListenerTls
 from vsr.resources.management import ANY, PERMISSIONS, ROLES, Management, Token, is_loopback
 
 PLACE: Path = ("global", "services", "management_api")
@@ -52,4 +53,5 @@ def compile_management(document: Document) -> Management:
         asks_token=auth.mode == "bearer",
         tokens=tuple(Token(each.env or "", each.role or "") for each in auth.tokens),
         roles=tuple((dict(ROLES) | own).items()),
+        tls=None if api.tls is None else ListenerTls(api.tls.cert_file, api.tls.key_file),
     )

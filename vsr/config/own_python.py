@@ -7,18 +7,14 @@ package on both sides, so neither is data of strangers.
 import os
 import sys
 import sysconfig
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import trio
 
+from vsr.config.one_answer import MAGIC
 from vsr.errors import VsrError
 
-_MAGIC = b"\0vsr answers\0"
-"""In front of the answer: a package may print when it is imported."""
 _TIMEOUT_S = 60.0
-_NICE = 5
-"""Requests go before it where they share a core."""
 ANOTHER_RELEASE = "was the Router updated? Then restart it"
 
 
@@ -42,7 +38,7 @@ def environment() -> dict[str, str]:
 
 
 async def ask(module: str, question: bytes) -> bytes:
-    """Return the answer of a module that calls `answer`; cancelled, its process is killed.
+    """Return the answer of a module that calls `one_answer.answer`; cancelled, it is killed.
 
     Raises:
         NoAnswer: there is none.
@@ -62,19 +58,7 @@ async def ask(module: str, question: bytes) -> bytes:
         raise NoAnswer(f"cannot be started: {error.strerror or 'no reason is known'}") from error
     if done.returncode != 0:
         raise NoAnswer(f"ended with status {done.returncode}")
-    _, magic, answered = done.stdout.partition(_MAGIC)
+    _, magic, answered = done.stdout.partition(MAGIC)
     if not magic:
         raise NoAnswer(f"did not answer; {ANOTHER_RELEASE}")
     return answered
-
-
-def answer(produce: Callable[[bytes], Iterable[bytes]]) -> None:
-    """Answer one question from standard input on standard output."""
-    os.nice(_NICE)
-    sys.stdout.flush()
-    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as output:
-        # What others print from now on goes where the Router's own messages go.
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        output.write(_MAGIC)
-        for part in produce(sys.stdin.buffer.read()):
-            output.write(part)

@@ -50,9 +50,11 @@ def replace_file(path: Path, document: Document, replaced: bytes) -> None:
         ]
         if read_file(path) != replaced:
             raise FileChanged
+        # All at once: what somebody else writes in the meantime would be lost.
         for draft, target in prepared:
             draft.replace(target)
-            _sync(target.parent)
+        for folder in {target.parent for _, target in prepared}:
+            _sync(folder)
 
 
 def _held(file: Path) -> bytes | None:

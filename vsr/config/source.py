@@ -110,9 +110,26 @@ def check_bytes(
         return _check(data, environ, report, gateway)
 
 
+def check_valid(
+    valid: ValidDocument, environ: Mapping[str, str], *, gateway: Gateway = Gateway.STANDALONE
+) -> Checked:
+    """Return a valid document in every form, without reading it once more.
+
+    Raises:
+        ConfigRejected: this version can't serve it in this mode.
+    """
+    with collector_at_rest():
+        return _served(valid, environ, gateway)
+
+
 def _check(data: bytes, environ: Mapping[str, str], report: Report, gateway: Gateway) -> Checked:
-    valid = _examine(data, environ, report)
-    # Also of a faulty document, so that its author reads everything at once.
+    # Served also where it is faulty, so that its author reads everything at once.
+    return _served(_examine(data, environ, report), environ, gateway)
+
+
+def _served(valid: ValidDocument, environ: Mapping[str, str], gateway: Gateway) -> Checked:
+    report = valid.report
+    assert report is not None  # noqa: S101  # of whoever read it
     report.code = Code.UNSUPPORTED
     check_serving(valid.document, environ, report, gateway=gateway)
     if report.has_problems():

@@ -226,7 +226,11 @@ class Server:
         Raises:
             BindFailed: an address cannot be bound; what was bound before is closed again.
         """
-        self._listeners = (await self.prepare(listeners, self._certificates)).new
+        self.begin_with(await self.prepare(listeners, self._certificates))
+
+    def begin_with(self, change: "ListenerChange") -> None:
+        """Serve what was prepared from the beginning; `run` follows."""
+        self._listeners = change.new
 
     async def prepare(
         self, listeners: Sequence[Listener], certificates: Mapping[str, ServerCertificate]

@@ -4,6 +4,8 @@ from ipaddress import ip_address
 
 import msgspec
 
+from vsr.resources.listener import ListenerTls
+
 ANY = "*"
 """Every permission there is."""
 _READS = """
@@ -42,6 +44,8 @@ class Management(msgspec.Struct, frozen=True):
     """Whether a request needs a token; else whoever reaches it may do anything."""
     tokens: tuple[Token, ...] = ()
     roles: tuple[tuple[str, frozenset[str]], ...] = ROLES
+    tls: ListenerTls | None = None
+    """None: clear text."""
 
     def permissions(self, role: str) -> frozenset[str]:
         """Return what a role may do; nothing if there is no such role."""

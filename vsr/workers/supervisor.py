@@ -5,8 +5,7 @@ from pathlib import Path
 import attrs
 import trio
 
-from vsr.config.attempt import Reason, Stage
-from vsr.config.lifecycle import reasons_of
+from vsr.config.attempt import Reason, Stage, reasons_of
 from vsr.config.parts import parts_of
 from vsr.config.restart import only_by_restart
 from vsr.config.slicing import in_slices

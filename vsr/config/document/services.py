@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from vsr.config.document.kinds import Bounds, Count, Fraction, Port, Positive
+from vsr.config.document.listeners import ListenerTls
 from vsr.config.document.objects import SECRET, DocumentObject
 from vsr.config.document.observability import ObservabilityConfig, RouterReplayConfig
 
@@ -170,6 +171,7 @@ class ManagementAPIConfig(DocumentObject, frozen=True):
     port: Port = 8080
     remote_exposure: bool = False
     auth: ManagementAPIAuthConfig | None = None
+    tls: ListenerTls | None = None
 
 
 class StartupStatusRedisConfig(DocumentObject, frozen=True):

@@ -103,6 +103,20 @@ class Comments:
             # A tail is in the order of removal; elsewhere the heir's own lines stand nearest.
             above[:] = above + lines if heir_key == TAIL else lines + above
 
+    def take_over(self, other: "Comments") -> None:
+        """Let what belongs to keys of another document belong to them here, where they are now."""
+        self._alive += other._alive  # noqa: SLF001  # of its own kind, as below
+        for owner, attached in other._by_owner.items():  # noqa: SLF001
+            if owner not in {_HEAD, _END}:
+                self._by_owner[owner] = attached
+
+    def forget(self, node: Container) -> None:
+        """Leave out what belongs to a node and to anything below it."""
+        self._by_owner.pop((id(node), ITEM), None)
+        for child in containers(node):
+            for owner in _owners(child):
+                self._by_owner.pop(owner, None)
+
     def written_into(self, text: str, root: CommentedMap) -> str:
         """Return `text`, which is `root` as dumped, with every comment in its place."""
         page = _Page(text.split("\n"))

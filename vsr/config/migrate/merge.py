@@ -1,5 +1,6 @@
 """One document merged into another: `PATCH` of the management API, comments kept."""
 
+import attrs
 from ruamel.yaml.comments import CommentedMap
 
 from vsr.config.load import load
@@ -7,6 +8,7 @@ from vsr.config.migrate.agreement import first_difference
 from vsr.config.migrate.aliases import write_out
 from vsr.config.migrate.comments import Comments
 from vsr.config.migrate.round_trip import (
+    Indents,
     RoundTripFailed,
     copied,
     dump,
@@ -34,21 +36,9 @@ def merge_text(base: str, patch: str, *, file: str = "") -> str:
 
     Source: standalone-mode 5.4, of what merging means.
     """
-    root, added = _tree(base, file), _tree(patch, "patch")
-    comments, other = Comments(), Comments()
-    comments.attach(base.replace("\r\n", "\n"), root)
-    indents = indents_of(root)
-    write_out(root, comments)
-    write_out(added, other)
-    _merge(root, added, comments)
-    try:
-        dumped = dump(root, indents)
-    except RoundTripFailed as error:
-        raise _unusual(file).rejection() from error
-    result = comments.written_into(dumped, root)
-    if first_difference(root, result) is not None:
-        raise _unusual(file).rejection()
-    return result.replace("\n", "\r\n") if "\r\n" in base else result
+    page, added = Page.of(base, file), Page.of(patch, "patch")
+    _merge(page.root, added.root, page.comments)
+    return page.text()
 
 
 def _merge(into: CommentedMap, patch: CommentedMap, comments: Comments) -> None:
@@ -90,6 +80,46 @@ def _delete(node: CommentedMap, key: str, comments: Comments) -> None:
         following = names[names.index(key) + 1 :]
         comments.hand_down(node, key, node, next(iter(following), TAIL))
         del node[key]
+
+
+@attrs.frozen
+class Page:
+    """A document that is edited: its tree, and what is to stand in it as it was written."""
+
+    root: CommentedMap
+    comments: Comments
+    indents: Indents
+    file: str
+    """Names it in problems."""
+    has_crlf: bool
+
+    @classmethod
+    def of(cls, text: str, file: str) -> "Page":
+        """Return the page of a document, its aliases and merge keys written out.
+
+        Raises:
+            ConfigRejected: it is no YAML mapping, or its YAML is unusual.
+        """
+        root, comments = _tree(text, file), Comments()
+        comments.attach(text.removeprefix("\ufeff").replace("\r\n", "\n"), root)
+        indents = indents_of(root)
+        write_out(root, comments)
+        return cls(root, comments, indents, file, "\r\n" in text)
+
+    def text(self) -> str:
+        """Return it as it is now.
+
+        Raises:
+            ConfigRejected: the text might say something else.
+        """
+        try:
+            dumped = dump(self.root, self.indents)
+        except RoundTripFailed as error:
+            raise _unusual(self.file).rejection() from error
+        result = self.comments.written_into(dumped, self.root)
+        if first_difference(self.root, result) is not None:
+            raise _unusual(self.file).rejection()
+        return result.replace("\n", "\r\n") if self.has_crlf else result
 
 
 def _tree(text: str, file: str) -> CommentedMap:

@@ -156,9 +156,9 @@ class FileSource:
             watched.read = seen
             author = self.origin_of(contents[self.path] or b"")
             if contents != self._taken or is_forced or author is not None:
-                self._submit(contents, author or Origin(OriginSource.FILE))
+                self._submit(contents, author or Origin(OriginSource.FILE), rereads=is_forced)
 
-    def _submit(self, contents: Contents, origin: Origin) -> None:
+    def _submit(self, contents: Contents, origin: Origin, *, rereads: bool) -> None:
         text = contents[self.path] or b""
         self._taken, newest = dict(contents), object()
         self._newest = newest
@@ -169,6 +169,7 @@ class FileSource:
                 self.path,
                 is_newest=lambda: self._newest is newest,
                 on_included=self._follow_if(newest),
+                rereads=rereads,
             )
         )
 

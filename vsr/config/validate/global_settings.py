@@ -19,6 +19,7 @@ from vsr.config.position import Path
 from vsr.config.providers import PROVIDERS
 from vsr.config.report import Report
 from vsr.config.validate.backends import check_extra_headers
+from vsr.config.validate.listeners import check_tls
 from vsr.config.validate.observability import check_observability
 
 STRATEGIES = ("priority", "confidence")
@@ -105,6 +106,8 @@ def _check_management(api: ManagementAPIConfig, path: Path, report: Report) -> N
     if not is_host(api.bind_address):
         why = "it takes an IP address without brackets, or a host name"
         report.add((*path, "bind_address"), "is no address", why)
+    if api.tls is not None:
+        check_tls(api.tls, (*path, "tls"), report)
     if api.bind_address not in _LOOPBACK and not api.remote_exposure:
         # Whether the environment allows it is looked at where the API is bound.
         what = "lets others reach the management API"

@@ -31,7 +31,7 @@ def _check_listener(listener: Listener, path: Path, report: Report) -> None:
         report.add((*path, "port"), "is missing", mend="write a number from 1 to 65535")
     _check_keys(listener.api_keys, (*path, "api_keys"), report)
     if listener.tls is not None:
-        _check_tls(listener.tls, (*path, "tls"), report)
+        check_tls(listener.tls, (*path, "tls"), report)
     for at, model in enumerate(listener.models):
         if not model.strip():
             report.add((*path, "models", at), "is blank", mend="name a model or remove it")
@@ -47,7 +47,8 @@ def _check_keys(api_keys: tuple[str, ...], path: Path, report: Report) -> None:
             report.add((*path, at), "no client can send this key", why, mend)
 
 
-def _check_tls(tls: ListenerTls, path: Path, report: Report) -> None:
+def check_tls(tls: ListenerTls, path: Path, report: Report) -> None:
+    """A certificate and its key are named."""
     for key, value in (("cert_file", tls.cert_file), ("key_file", tls.key_file)):
         if not value.strip():
             why = "TLS needs a certificate and its key"

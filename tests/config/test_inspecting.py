@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-import trio
 
 from vsr.config.attempt import Code
-from vsr.config.inspection import ChildInspector, Inspect, Inspected, Mode, inspected
+from vsr.config.inspecting import Subject
+from vsr.config.inspection import Inspect, Inspected, Mode
 
 TEXT = b"""
 listeners: [{name: main, address: 127.0.0.1, port: 8899, api_keys: [canary-inline, "${KEY}"]}]
@@ -29,7 +29,10 @@ def file(tmp_path: Path) -> str:
 
 def ask(text: bytes, file: str, **more: object) -> Inspected:
     """Ask about a text."""
-    return inspected(Inspect(text, file=file, **more), ENVIRON)  # type: ignore[arg-type]  # passed on
+    question = Inspect(text, file=file, wants_json=True, wants_yaml=True, **more)  # type: ignore[arg-type]  # passed on
+    found, valid = Subject(ENVIRON).of(question)
+    assert (valid is None) is bool(found.reasons)
+    return found
 
 
 def keys(found: Inspected) -> list[str]:
@@ -93,6 +96,15 @@ def test_text_that_is_not_valid_has_no_changes(file: str) -> None:
     assert ask(TEXT, file, base=b"a: [").changes is None
     assert ask(TEXT, file).changes is None
     assert ask(TEXT, file, base=TEXT).changes == ()
+    assert ask(TEXT, file, base=TEXT, compares=False).changes is None
+
+
+def test_what_nobody_wants_is_not_made(file: str) -> None:
+    """It takes its time."""
+    found, valid = Subject(ENVIRON).of(Inspect(TEXT, file=file))
+
+    assert (bytes(found.json), found.yaml) == (b"null", "")
+    assert valid is not None
 
 
 @pytest.mark.parametrize("patch", [b"\xff", b"[", b"- 1"])
@@ -119,23 +131,16 @@ def test_who_may_not_write_lets_no_other_files_be_read(file: str, tmp_path: Path
     assert ask(secret, file).reasons == ()
 
 
-async def test_child_answers_as_this_process_does(
-    file: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With its environment."""
-    for name, value in ENVIRON.items():
-        monkeypatch.setenv(name, value)
-    question = Inspect(b"routing: {decisions: []}", Mode.MERGE, TEXT, file)
+def test_recipe_is_put_in_its_place(file: str) -> None:
+    """Or taken away by an empty text."""
+    recipe = b"name: cheap\nrouting: {decisions: []}\n"
 
-    with trio.fail_after(60):
-        found = await ChildInspector("vsr.commands.inspect_child").inspect(question)
+    written = ask(recipe, file, base=TEXT, recipe="")
+    gone = ask(b"", file, base=written.candidate, recipe="cheap")
+    again = ask(b"", file, base=gone.candidate, recipe="cheap")
 
-    assert found == inspected(question, ENVIRON)
-    assert found.reasons == ()
-
-
-async def test_child_that_fails_is_a_reason(file: str) -> None:
-    """And no failure of whoever asks."""
-    found = await ChildInspector("vsr.nowhere").inspect(Inspect(TEXT, file=file))
-
-    assert [reason.code for reason in found.reasons] == [Code.BUILD_FAILED]
+    assert json.loads(bytes(written.json))["recipes"][0]["name"] == "cheap"
+    assert "recipes" not in json.loads(bytes(gone.json))
+    assert [(each.code, each.path) for each in again.reasons] == [
+        (Code.UNRESOLVED_REFERENCE, "recipes")
+    ]
