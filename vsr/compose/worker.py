@@ -1,7 +1,7 @@
 """A worker: one of several processes that serve, all of them on the same sockets."""
 
 import fcntl
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -18,7 +18,7 @@ from vsr.network.inherited import InheritedNetwork
 from vsr.resources.snapshot import Snapshot
 from vsr.telemetry.access_log import AccessLog
 from vsr.workers.active import SharedActive
-from vsr.workers.messages import Family
+from vsr.workers.messages import METRICS, Family
 from vsr.workers.process import worker_channel
 from vsr.workers.worker import Worker
 
@@ -104,9 +104,18 @@ class ServingRouter:
         """End every request under way."""
         self.router.server.force_end()
 
-    async def metrics(self) -> Iterable[Family]:
-        """Return what is counted here; the library is loaded for the first reader, in a thread."""
-        return (await trio.to_thread.run_sync(_load_metrics))(self.router)
+    async def answer(self, topic: str, question: bytes) -> bytes:
+        """Answer the supervisor.
+
+        Raises:
+            ValueError: it asks for something that is not known here.
+        """
+        del question
+        if topic == METRICS:
+            # The library is loaded for the first reader, in a thread.
+            told = (await trio.to_thread.run_sync(_load_metrics))(self.router)
+            return msgspec.msgpack.encode(told)
+        raise ValueError(f"nothing is known of {topic}")
 
 
 def _load_metrics() -> Callable[[Router], tuple[Family, ...]]:
