@@ -147,6 +147,7 @@ class FakeServing:
             available=False,
             healthy=True,
             ejected=True,
+            quarantined=False,
             ejection_reason="consecutive_5xx",
             ejected_for_s=12.0,
             in_flight=3,

@@ -57,6 +57,8 @@ class EndpointView(msgspec.Struct, frozen=True):
     """By active health checks; true where there are none."""
     ejected: bool
     """By outlier detection."""
+    quarantined: bool
+    """By an operator."""
     ejection_reason: str | None
     """Of the last ejection."""
     ejected_for_s: float | None

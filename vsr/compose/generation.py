@@ -25,6 +25,7 @@ from vsr.telemetry.spans import SpanSink, open_sink
 from vsr.upstream.background import Background
 from vsr.upstream.clusters import Clusters, build_clusters
 from vsr.upstream.clusters import Surroundings as UpstreamSurroundings
+from vsr.upstream.quarantine import Quarantine
 from vsr.upstream.tls_contexts import backend_context
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class Parts(msgspec.Struct, frozen=True):
     """Of runs that wait for their clients' tools."""
     executions: ExecutionStats = msgspec.field(default_factory=ExecutionStats)
     """Of graphs."""
+    quarantine: Quarantine = msgspec.field(default_factory=Quarantine)
+    """Endpoints that an operator has taken out of rotation."""
     active: Active | None = None
     """What one of several workers serves; None: the process is the whole installation."""
 
@@ -105,7 +108,9 @@ def building(
     earlier = None if previous is None else previous.upstream
     clusters = yield from build_clusters(
         snapshot,
-        UpstreamSurroundings(parts.network, parts.rng, backend_context, parts.background),
+        UpstreamSurroundings(
+            parts.network, parts.rng, backend_context, parts.background, parts.quarantine
+        ),
         earlier if isinstance(earlier, Clusters) else None,
     )
     if not snapshot.has_graphs:

@@ -146,6 +146,7 @@ def _cluster_view(view: "RuntimeView") -> ClusterView:
                 each.is_available,
                 each.is_healthy,
                 each.is_ejected,
+                each.is_quarantined,
                 each.ejection_reason,
                 each.ejected_for_s,
                 each.in_flight,

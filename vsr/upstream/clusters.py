@@ -24,6 +24,7 @@ from vsr.upstream.cluster_state import ClusterState, new_state
 from vsr.upstream.dialer import SecurityDomain, TlsContexts
 from vsr.upstream.mix import Mix
 from vsr.upstream.pools import ContextKey, PoolMaker
+from vsr.upstream.quarantine import Quarantine
 from vsr.upstream.upkeep import keep_up
 from vsr.upstream.wire import Wire
 
@@ -40,6 +41,8 @@ class Surroundings(msgspec.Struct, frozen=True):
     """Makes the context of TLS settings; asked once for all pools that have the same."""
     background: Background = msgspec.field(default_factory=Background)
     """Where shared connections work."""
+    quarantine: Quarantine = msgspec.field(default_factory=Quarantine)
+    """Which endpoints are not called."""
 
 
 def build_clusters(
@@ -80,6 +83,7 @@ def build_clusters(
     if previous is not None:
         clusters.breakers = previous.breakers
     clusters.breakers.join(clusters, snapshot)
+    surroundings.quarantine.join(clusters)
     return clusters
 
 
@@ -115,6 +119,11 @@ class Clusters:
     def states(self) -> dict[Cluster, ClusterState]:
         """Return the state of every cluster, by what the cluster is."""
         return {each.cluster: each.state for each in self._by_name.values()}
+
+    def state_of(self, model: str) -> ClusterState | None:
+        """Return the state of the named cluster; None if there is none."""
+        found = self._by_name.get(model.encode())
+        return None if found is None else found.state
 
     def cluster_for(self, route_key: bytes) -> RuntimeCluster:
         """Return the named cluster, or the default one."""

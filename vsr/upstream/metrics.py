@@ -75,6 +75,12 @@ def cluster_metrics(clusters: Iterable[RuntimeCluster]) -> Iterator[Metric]:
     yield _counter("streams", "Response bodies by how they ended.", of_attempt, _streams(named))
     yield _one_label("retries", "Attempts that were repeated.", "outcome", named, _retries)
     yield _gauge("endpoint_healthy", "1 if calls may go there.", of_host, _per_host(named, _well))
+    yield _gauge(
+        "endpoint_quarantined",
+        "1 if an operator has taken it out of rotation.",
+        of_host,
+        _per_host(named, _quarantined),
+    )
     panic = (((name,), float(state.rotation.is_panicking)) for name, state in named)
     yield _gauge(
         "cluster_panic", "1 if calls go to endpoints that are not well.", ("cluster",), panic
@@ -194,6 +200,10 @@ def _egress_refused(host: Host) -> float:
 
 def _well(host: Host) -> float:
     return float(host.is_rotating)
+
+
+def _quarantined(host: Host) -> float:
+    return float(host.is_quarantined)
 
 
 def _retries(stats: ClusterStats) -> Mapping[str, int]:
