@@ -58,6 +58,13 @@ class Parts(msgspec.Struct, frozen=True):
     active: Active | None = None
     """What one of several workers serves; None: the process is the whole installation."""
 
+    @property
+    def upstream(self) -> UpstreamSurroundings:
+        """Return what clusters are built from."""
+        return UpstreamSurroundings(
+            self.network, self.rng, backend_context, self.background, self.quarantine
+        )
+
     @classmethod
     def default(cls, network: Network) -> "Parts":
         """Return the parts that ship with the Router."""
@@ -108,9 +115,7 @@ def building(
     earlier = None if previous is None else previous.upstream
     clusters = yield from build_clusters(
         snapshot,
-        UpstreamSurroundings(
-            parts.network, parts.rng, backend_context, parts.background, parts.quarantine
-        ),
+        parts.upstream,
         earlier if isinstance(earlier, Clusters) else None,
     )
     if not snapshot.has_graphs:
