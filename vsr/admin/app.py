@@ -14,6 +14,7 @@ from vsr.admin.config_reads import ConfigReads
 from vsr.admin.config_writes import ConfigWrites
 from vsr.admin.openapi import openapi_document
 from vsr.admin.operations import Operations
+from vsr.admin.paths import Paths
 from vsr.admin.ports import Configuration, Serving
 from vsr.admin.routes import Route, config_routes, index_routes, operation_routes
 from vsr.admin.shapes import Index, IndexEntry
@@ -22,6 +23,8 @@ from vsr.headers import HeaderLine
 
 ReadBody = Callable[[int], Awaitable[bytes]]
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
+_AUDITED_CHARS = 512
+"""Of a path, which who may not change anything can make long, too."""
 _GONE = 499
 """Of a change whose client left before its end."""
 
@@ -63,7 +66,7 @@ class App:
     audit: Audit
     around: Surroundings
     routes: tuple[Route, ...] = attrs.field(init=False)
-    _by_path: dict[str, dict[str, Route]] = attrs.field(factory=dict, init=False)
+    _paths: Paths = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         reads, writes = ConfigReads(self.configuration), ConfigWrites(self.configuration)
@@ -74,8 +77,7 @@ class App:
             *config_routes(reads, writes),
             *index_routes(self._index, self._openapi),
         )
-        for route in self.routes:
-            self._by_path.setdefault(route.path, {})[route.method] = route
+        self._paths = Paths.of(self.routes)
 
     async def answer(
         self, method: bytes, target: bytes, lines: Sequence[HeaderLine], read_body: ReadBody
@@ -101,29 +103,37 @@ class App:
     async def _answer(self, asked: _Asked, read_body: ReadBody) -> Answer:
         management = self.configuration.management
         check_browser(asked.method, asked.lines, management)
-        methods = self._by_path.get(asked.path, {})
-        route = methods.get(asked.verb)
+        found = self._paths.find(asked.path)
+        route = found.routes.get(asked.verb)
         is_open = route is not None and not route.permission
         caller = (
             Caller("", frozenset())
             if is_open
             else caller_of(management, self.around.environ, asked.lines)
         )
-        if not methods:
+        if not found.routes:
             raise Refusal(404, "NOT_FOUND", "This API has no such path; GET /api/v1 lists them.")
         if route is None:
-            allow = ", ".join(sorted(methods)).encode()
+            allow = ", ".join(sorted(found.routes)).encode()
             message = "This path is not asked with that method."
             raise Refusal(405, "METHOD_NOT_ALLOWED", message, lines=((b"allow", allow),))
-        return await self._audited(route, caller, asked, read_body)
+        if_match = next((v for name, v in asked.lines if name == b"if-match"), None)
+        call = Call(
+            caller,
+            asked.request_id,
+            route.method,
+            asked.path,
+            asked.raw_query,
+            None if if_match is None else if_match.decode("latin-1"),
+            parameters=found.parameters,
+        )
+        return await self._audited(route, call, read_body)
 
-    async def _audited(
-        self, route: Route, caller: Caller, asked: _Asked, read_body: ReadBody
-    ) -> Answer:
+    async def _audited(self, route: Route, call: Call, read_body: ReadBody) -> Answer:
         """Do what is asked; an attempt to change something is noted however it ends."""
         status = _GONE
         try:
-            answer = await self._permitted(route, caller, asked, read_body)
+            answer = await _permitted(route, call, read_body)
             status = answer.status
         except Refusal as refusal:
             status = refusal.status
@@ -134,30 +144,11 @@ class App:
             if route.action:
                 self.audit.note_request(
                     route.action,
-                    request_id=asked.request_id,
-                    role=caller.principal,
-                    place=(route.method, route.path),
+                    request_id=call.request_id,
+                    role=call.caller.principal,
+                    place=(call.method, call.path[:_AUDITED_CHARS]),
                     status=status,
                 )
-
-    async def _permitted(
-        self, route: Route, caller: Caller, asked: _Asked, read_body: ReadBody
-    ) -> Answer:
-        if route.permission and not caller.may(route.permission):
-            message = f"The role {caller.principal} does not permit {route.permission}."
-            raise Refusal(403, "FORBIDDEN", message)
-        body = b"" if route.body is None else await _body(read_body)
-        if_match = next((v for name, v in asked.lines if name == b"if-match"), None)
-        call = Call(
-            caller,
-            asked.request_id,
-            route.method,
-            route.path,
-            asked.raw_query,
-            None if if_match is None else if_match.decode("latin-1"),
-            body,
-        )
-        return await route.handler(call)
 
     async def _index(self, _call: Call) -> Answer:
         entries = [
@@ -168,6 +159,15 @@ class App:
 
     async def _openapi(self, _call: Call) -> Answer:
         return told(openapi_document(self.routes, self.around.release))
+
+
+async def _permitted(route: Route, call: Call, read_body: ReadBody) -> Answer:
+    if route.permission and not call.caller.may(route.permission):
+        message = f"The role {call.caller.principal} does not permit {route.permission}."
+        raise Refusal(403, "FORBIDDEN", message)
+    if route.body is not None:
+        call = msgspec.structs.replace(call, body=await _body(read_body))
+    return await route.handler(call)
 
 
 async def _body(read_body: ReadBody) -> bytes:

@@ -1,7 +1,7 @@
 """The endpoints of the management API: path, method, permission, bodies.
 
 Source of paths and permissions: standalone-mode 5.4, phases-and-plugins 11.2 to 11.5; `status`,
-`backends` and `drain` are our addition.
+`backends`, `quarantine` and `drain` are our addition.
 """
 
 import msgspec
@@ -11,6 +11,7 @@ from vsr.admin.call import Handler
 from vsr.admin.config_reads import ConfigReads
 from vsr.admin.config_writes import ConfigWrites
 from vsr.admin.operations import Operations
+from vsr.admin.quarantine import QuarantineChange
 from vsr.admin.shapes import (
     Backends,
     Deployed,
@@ -63,6 +64,10 @@ _AUDIT_QUERY = (
     Parameter("after_sequence", "integer", "only entries behind this one"),
     Parameter("limit", "integer", "how many at most, 1 to 1000; 100 if it is left out"),
 )
+_QUARANTINE = "/api/v1/backends/{model}/{endpoint}/quarantine"
+_QUARANTINE_QUERY = (
+    Parameter("allow_empty", "boolean", "whether it may be the last endpoint of its model"),
+)
 
 
 def config_routes(reads: ConfigReads, writes: ConfigWrites) -> list[Route]:
@@ -100,6 +105,25 @@ def operation_routes(operations: Operations) -> list[Route]:
             operations.backends,
             Backends,
             "metrics.read",
+        ),
+        Route(
+            "POST",
+            _QUARANTINE,
+            "backend.quarantine",
+            "Take an endpoint out of rotation",
+            operations.take_out,
+            {200: QuarantineChange, 202: QuarantineChange},
+            action="backend.quarantine",
+            query=_QUARANTINE_QUERY,
+        ),
+        Route(
+            "DELETE",
+            _QUARANTINE,
+            "backend.quarantine",
+            "Put an endpoint back into rotation",
+            operations.put_back,
+            {200: QuarantineChange, 202: QuarantineChange},
+            action="backend.release",
         ),
         Route(
             "POST",

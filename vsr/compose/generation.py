@@ -27,6 +27,7 @@ from vsr.upstream.clusters import Clusters, build_clusters
 from vsr.upstream.clusters import Surroundings as UpstreamSurroundings
 from vsr.upstream.quarantine import Quarantine
 from vsr.upstream.tls_contexts import backend_context
+from vsr.workers.components import Components
 
 if TYPE_CHECKING:
     from vsr.graph.run import GraphRun
@@ -65,10 +66,16 @@ class Parts(msgspec.Struct, frozen=True):
             self.network, self.rng, backend_context, self.background, self.quarantine
         )
 
+    components: Components = msgspec.field(default_factory=Components)
+    """Of the process."""
+
     @classmethod
-    def default(cls, network: Network) -> "Parts":
-        """Return the parts that ship with the Router."""
+    def default(cls, network: Network, components: Components | None = None) -> "Parts":
+        """Return the parts that ship with the Router, for a process with these components."""
+        components = components or Components()
         return cls(
+            components=components,
+            background=Background(components.keep),
             network=network,
             extensions=BUILTIN,
             rng=random.Random(),  # noqa: S311  # spreads load, hides nothing

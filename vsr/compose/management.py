@@ -1,44 +1,29 @@
-"""The management API of one process: where it is bound, and what it is asked about."""
+"""The management API of a process: where it is bound, and what runs there."""
 
-import logging
 import os
 import secrets
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import attrs
 import msgspec
 import trio
 
 from vsr.admin.audit import Audit
-from vsr.admin.ports import (
-    BreakerView,
-    ClusterView,
-    Configuration,
-    EndpointView,
-    GenerationView,
-    Serving,
-    ServingView,
-)
-from vsr.compose.metrics import load_metrics
-from vsr.compose.router import Router
+from vsr.admin.ports import Configuration, Serving
+from vsr.compose.beside import Words, serve_beside
 from vsr.config.attempt import Code, Reason, Stage
+from vsr.errors import ConfigRejected, Problem
 from vsr.gateway.answering import Answerer, AnsweringFront
-from vsr.gateway.serve import BindFailed, Server
 from vsr.network.port import Network
 from vsr.resources.listener import Listener
 from vsr.resources.management import Management, is_loopback
 from vsr.resources.snapshot import Snapshot
-from vsr.routing.generation import alive
+from vsr.workers.components import Components
 
-if TYPE_CHECKING:
-    from vsr.upstream.view import RuntimeView
-
-_log = logging.getLogger("vsr")
 _IDLE_S = 60.0
 """Source: the reference's listener."""
 _PATH = "global.services.management_api"
+_WORDS = Words("the management API answers", "the management API cannot be reached")
 
 
 class Binding(msgspec.Struct, frozen=True):
@@ -62,6 +47,18 @@ class Binding(msgspec.Struct, frozen=True):
         address, port = flag
         return cls(address, port, is_flag=True) if port else None
 
+    @classmethod
+    def checked(cls, snapshot: Snapshot, flag: tuple[str, int] | None) -> "Binding | None":
+        """Return where it listens under the configuration that a process begins with.
+
+        Raises:
+            ConfigRejected: it may not listen there.
+        """
+        binding = cls.of(snapshot.management, flag)
+        if binding is not None and (reasons := binding.check(snapshot)):
+            raise ConfigRejected([Problem(each.path, each.message) for each in reasons])
+        return binding
+
     def check(self, snapshot: Snapshot) -> tuple[Reason, ...]:
         """Return why the API cannot go on as it is bound under another configuration."""
         management = snapshot.management
@@ -81,85 +78,6 @@ class Binding(msgspec.Struct, frozen=True):
 
 
 @attrs.frozen
-class LocalServing:
-    """Implements `admin.ports.Serving` for a Router in this process."""
-
-    router: Router
-    drain_wanted: trio.Event
-    started_at: float = attrs.field(factory=time.monotonic)
-    monotonic: Callable[[], float] = time.monotonic
-    _renderer: list[Callable[[], bytes]] = attrs.field(factory=list, init=False)
-
-    async def view(self) -> ServingView:
-        """Return what serves."""
-        router = self.router
-        is_draining = router.gateway.is_draining or self.drain_wanted.is_set()
-        await trio.lowlevel.checkpoint()
-        return ServingView(
-            ready=router.active.current is not None and not is_draining,
-            draining=is_draining,
-            workers=1,
-            uptime_s=round(self.monotonic() - self.started_at, 3),
-            open_connections=router.server.open_connections,
-            listeners=router.server.ports,
-            generations=tuple(
-                GenerationView(each.version, each is router.active.current, each.leases)
-                for each in alive(router.active)
-            ),
-        )
-
-    async def backends(self) -> tuple[ClusterView, ...]:
-        """Return the clusters of what serves."""
-        # Loaded for who asks.
-        from vsr.upstream.view import clusters_of, view_of  # noqa: PLC0415
-
-        await trio.lowlevel.checkpoint()
-        views = view_of(clusters_of(self.router.active), trio.current_time())
-        return tuple(_cluster_view(each) for each in views)
-
-    async def metrics(self) -> bytes:
-        """Return all metrics."""
-        if not self._renderer:
-            self._renderer.append(await trio.to_thread.run_sync(load_metrics, self.router))
-        return self._renderer[0]()
-
-    def drain(self) -> None:
-        """Begin to drain."""
-        self.drain_wanted.set()
-
-    def served(self) -> Snapshot | None:
-        """Return the configuration that it serves."""
-        generation = self.router.active.current
-        return None if generation is None else generation.snapshot
-
-
-def _cluster_view(view: "RuntimeView") -> ClusterView:
-    connections, pending, requests = view.limits
-    return ClusterView(
-        view.name,
-        view.lb_policy,
-        view.is_panicking,
-        BreakerView(view.would_refuse, view.active, view.waiting, connections, pending, requests),
-        tuple(
-            EndpointView(
-                each.name,
-                each.is_available,
-                each.is_healthy,
-                each.is_ejected,
-                each.is_quarantined,
-                each.ejection_reason,
-                each.ejected_for_s,
-                each.in_flight,
-                each.weight,
-                None if each.latency_s is None else round(each.latency_s * 1000, 3),
-                each.attempts,
-            )
-            for each in view.hosts
-        ),
-    )
-
-
-@attrs.frozen
 class ManagementApi:
     """The API, as it runs beside what it is about."""
 
@@ -169,20 +87,12 @@ class ManagementApi:
     serving: Serving
     audit: Audit
 
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve it until cancelled; without a free address the Router serves all the same."""
-        listener = Listener("management", self.binding.address, self.binding.port, _IDLE_S)
-        server = Server(self.network, AnsweringFront(self._load))
-        try:
-            await server.bind([listener])
-        except BindFailed as error:
-            _log.error("the management API cannot be reached: %s", error)  # no traceback helps
-            task_status.started()
-            return
-        async with trio.open_nursery() as tasks:
-            await tasks.start(server.run)
-            _log.info("the management API answers on port %d", server.ports[listener.name])
-            task_status.started()
+    async def serve(self, tasks: trio.Nursery, components: Components) -> None:
+        """Serve it in `tasks`; without a free address the Router serves all the same."""
+        binding = self.binding
+        listener = Listener("management API", binding.address, binding.port, _IDLE_S)
+        front = AnsweringFront(self._load)
+        await serve_beside(self.network, front, listener, _WORDS, tasks, components)
 
     def _load(self) -> Answerer:
         # For the first request, in a thread: a Router that nobody manages need not load it.

@@ -16,7 +16,7 @@ from vsr.routing.effect import ImmediateResponse
 from vsr.routing.plan import Alternatives, Call
 from vsr.routing.ports import Journal, Served
 from vsr.slices import Sliced
-from vsr.upstream.background import Background
+from vsr.upstream.background import Background, Keep, plainly
 from vsr.upstream.candidates import CandidateBreakers
 from vsr.upstream.chain import Chain
 from vsr.upstream.cluster import RuntimeCluster
@@ -84,6 +84,7 @@ def build_clusters(
         clusters.breakers = previous.breakers
     clusters.breakers.join(clusters, snapshot)
     surroundings.quarantine.join(clusters)
+    clusters.keep = surroundings.background.keep
     return clusters
 
 
@@ -100,6 +101,7 @@ class Clusters:
         self._default = next(iter(self._by_name.values()), None)
         self._join_pools()
         self.breakers = CandidateBreakers()
+        self.keep: Keep = plainly
 
     @property
     def connections_in_use(self) -> int:
@@ -154,7 +156,7 @@ class Clusters:
         async with trio.open_nursery() as tasks:
             for cluster in self._by_name.values():
                 if cluster.needs_upkeep:
-                    tasks.start_soon(keep_up, cluster)
+                    tasks.start_soon(keep_up, cluster, self.keep)
 
     async def warm(self) -> None:
         """Wait until every endpoint that is checked has been checked once; `run` is running."""

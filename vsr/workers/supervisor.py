@@ -1,5 +1,6 @@
 """The supervisor's side: what its workers serve, taken over by all of them together."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -51,6 +52,10 @@ _COMMIT_S = 5.0
 _FAMILIES = msgspec.msgpack.Decoder(tuple[Family, ...])
 
 
+def _nothing(_snapshot: Snapshot) -> tuple[Reason, ...]:
+    return ()
+
+
 @attrs.define(eq=False)
 class Supervisor:
     """Implements `config.lifecycle.Installation` for several processes."""
@@ -58,6 +63,8 @@ class Supervisor:
     folder: Path
     sockets: ListeningSockets
     word: VersionWord
+    snapshot: Snapshot = attrs.field(repr=False)
+    """That serves."""
     tracing: Tracing | None
     """That the workers were started with."""
     fleet: Fleet
@@ -65,6 +72,8 @@ class Supervisor:
     asking: Asking = attrs.field(init=False)
     _parts: tuple[bytes, ...] = attrs.field(repr=False)
     """Of the snapshot that serves, for workers to come."""
+    also_check: Callable[[Snapshot], tuple[Reason, ...]] = attrs.field(default=_nothing, init=False)
+    """Says why this process cannot go on under another configuration."""
     _uncommitted: set[int] = attrs.field(factory=set, init=False)
     """Who has not said yet that it has taken over the last version."""
     _metrics: Merged = attrs.field(factory=Merged, init=False)
@@ -93,6 +102,7 @@ class Supervisor:
             folder.absolute(),
             sockets,
             VersionWord(make_word_memory(version)),
+            snapshot,
             snapshot.tracing,
             Fleet.of(size, version),
             tuple(parts_of(snapshot)),
@@ -110,7 +120,7 @@ class Supervisor:
         """Return why these workers cannot take `snapshot`."""
         problems = unshared(snapshot)
         apart = reasons_of(ConfigRejected(problems), Stage.VALIDATE) if problems else ()
-        return (*only_by_restart(snapshot, self.tracing), *apart)
+        return (*only_by_restart(snapshot, self.tracing), *apart, *self.also_check(snapshot))
 
     async def prepare(self, snapshot: Snapshot, version: int) -> "PreparedFleet":
         """Let every worker build and warm `snapshot`.
@@ -131,7 +141,7 @@ class Supervisor:
         except BaseException:
             change.close()
             raise
-        return PreparedFleet(self, activation, parts, change)
+        return PreparedFleet(self, snapshot, activation, parts, change)
 
     async def _ask(
         self, activation: Activation, parts: tuple[bytes, ...], change: SocketChange
@@ -167,7 +177,7 @@ class Supervisor:
         activation = prepared.activation
         if activation.outcome is not Outcome.AGREED:
             raise _error_of(activation)
-        self._parts = prepared.parts
+        self._parts, self.snapshot = prepared.parts, prepared.snapshot
         self._uncommitted = set(activation.agreed)
         self.word.store(self.fleet.commit())
         # Ours are closed first: whichever worker is the last to close empties the queue.
@@ -242,6 +252,7 @@ class PreparedFleet:
     """Implements `config.lifecycle.Prepared`."""
 
     supervisor: Supervisor
+    snapshot: Snapshot
     activation: Activation
     parts: tuple[bytes, ...] = attrs.field(repr=False)
     change: SocketChange
