@@ -89,10 +89,10 @@ async def test_refusals_are_as_the_document_says(desk: Desk) -> None:
 
 
 def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield method, path and operation."""
+    """Yield method, path with its names filled in, and operation."""
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            yield method.upper(), path, operation
+            yield method.upper(), path.format(model="small", endpoint="one", name="{name}"), operation
 
 
 def body_for(operation: dict[str, Any]) -> object:

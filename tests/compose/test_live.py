@@ -85,4 +85,5 @@ async def test_bug_in_a_change_does_not_end_those_that_follow(
     assert {each.name: each.state for each in components.statuses} == {
         "configuration": State.RUNNING,
         "file source": State.RUNNING,
+        "SIGHUP": State.RUNNING,
     }

@@ -12,21 +12,22 @@ import trio
 from vsr.admin.app import App, Surroundings
 from vsr.admin.audit import Audit
 from vsr.admin.ports import (
-    BreakerView,
     Checked,
-    ClusterView,
     DocumentChanged,
     DocumentFailed,
-    EndpointView,
     GenerationView,
     ServingView,
 )
+from vsr.admin.quarantine import Quarantine, Quarantined
+from vsr.admin.views import BackendsView, BreakerView, ClusterView, EndpointView
 from vsr.config.attempt import ActiveConfiguration, Attempt, AttemptStatus, LifecycleStatus, Stage
 from vsr.config.history import Document, Record
 from vsr.config.inspection import Inspect, Inspected, Mode
 from vsr.config.origin import Origin
 from vsr.headers import HeaderLine
+from vsr.resources.cluster import Cluster, Endpoint
 from vsr.resources.management import Management
+from vsr.resources.snapshot import Snapshot
 
 TEXT = b"version: v0.3\n"
 NOW = 1_700_000_000.0
@@ -138,6 +139,9 @@ UNREADABLE = DocumentFailed("Permission denied")
 CHANGED = DocumentChanged()
 
 
+SMALL = Cluster("small", (Endpoint("one", "h", 1), Endpoint("a/b c", "h", 2)), "model")
+
+
 @attrs.define(eq=False)
 class FakeServing:
     """Implements `admin.ports.Serving`."""
@@ -154,7 +158,23 @@ class FakeServing:
         )
         return ServingView(self.ready, self.drains > 0, 1, 12.5, 4, {"public": 8899}, generations)
 
-    async def backends(self) -> tuple[ClusterView, ...]:
+    missing: tuple[int, ...] = ()
+    """Workers that answer nothing."""
+    quarantined: list[Quarantined] = attrs.field(factory=list)
+    """What was let known."""
+    quarantine: Quarantine = attrs.field(init=False)
+
+    @quarantine.default
+    def _own_quarantine(self) -> Quarantine:
+        snapshot = Snapshot("x", clusters=(SMALL,))
+        return Quarantine(lambda: snapshot, self._spread, lambda: NOW)
+
+    async def _spread(self, quarantined: Quarantined) -> tuple[int, ...]:
+        await trio.lowlevel.checkpoint()
+        self.quarantined.append(quarantined)
+        return self.missing
+
+    async def backends(self) -> BackendsView:
         """Return one cluster."""
         await trio.lowlevel.checkpoint()
         endpoint = EndpointView(
@@ -162,6 +182,7 @@ class FakeServing:
             available=False,
             healthy=True,
             ejected=True,
+            quarantined=False,
             ejection_reason="consecutive_5xx",
             ejected_for_s=12.0,
             in_flight=3,
@@ -171,7 +192,8 @@ class FakeServing:
         )
         limits = (1024, 1024, 1024)
         breaker = BreakerView(False, 3, 0, *limits)  # noqa: FBT003
-        return (ClusterView("small", "round_robin", True, breaker, (endpoint,)),)  # noqa: FBT003
+        cluster = ClusterView("small", "round_robin", True, breaker, (endpoint,))  # noqa: FBT003
+        return BackendsView(3, (cluster,), self.missing)
 
     async def metrics(self) -> bytes:
         """Return one."""

@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import inf
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -16,7 +16,7 @@ from vsr.resources.snapshot import Snapshot
 from vsr.workers.active import SharedActive
 from vsr.workers.channel import ChannelBroken
 from vsr.workers.framing import Received
-from vsr.workers.messages import Family, Order, Report, Sample
+from vsr.workers.messages import METRICS, Family, Order, Report, Sample
 from vsr.workers.worker import Worker
 
 T = TypeVar("T")
@@ -78,6 +78,10 @@ class FakeServing:
     version: int
     history: list[tuple[str, int]] = attrs.field(factory=list)
     forced: trio.Event = attrs.field(factory=trio.Event)
+    asked: list[tuple[str, bytes]] = attrs.field(factory=list)
+    """Questions so far."""
+    asked_before: int = 0
+    """How many of them came before it served."""
 
     @property
     def admits(self) -> int:
@@ -87,6 +91,7 @@ class FakeServing:
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until cancelled."""
+        self.asked_before = len(self.asked)
         await trio.sleep(self.plans.start_s)
         task_status.started()
         await trio.sleep_forever()
@@ -109,10 +114,16 @@ class FakeServing:
         """End the drain."""
         self.forced.set()
 
-    async def metrics(self) -> Iterable[Family]:
-        """Return the version as a count."""
-        await trio.sleep(self.plans.metrics_s)
-        return (Family("v", "", "counter", (Sample("v_total", {}, float(self.version)),)),)
+    async def answer(self, topic: str, question: bytes) -> bytes:
+        """Return the version as a count; to other topics the question, with the topic."""
+        self.asked.append((topic, question))
+        await trio.sleep(self.plans.answer_s)
+        if self.plans.is_clueless:
+            raise ZeroDivisionError
+        if topic != METRICS:
+            return topic.encode() + b": " + question
+        sample = Sample("v_total", {}, float(self.version))
+        return msgspec.msgpack.encode((Family("v", "", "counter", (sample,)),))
 
 
 @attrs.define
@@ -123,7 +134,10 @@ class Plans:
     """By hash: seconds that building takes, or what is raised."""
     start_s: float = 0.5
     drain_s: float = 2.0
-    metrics_s: float = 0.0
+    answer_s: float = 0.0
+    """What answering a question takes."""
+    is_clueless: bool = False
+    """Whether answering fails."""
     first: VsrError | None = None
     """Raised by those that start."""
 
@@ -132,6 +146,7 @@ class Plans:
 class FakeProcess:
     """Implements `crew.WorkerProcess` with a real `Worker` in a task."""
 
+    worker: int
     pid: int
     channel: FakeChannel[Report]
     worker_channel: FakeChannel[Order]
@@ -204,15 +219,26 @@ class FakeSpawn:
         """Return what the processes serve that are there."""
         return [process.serving for process in self.there if process.serving is not None]
 
+    def process(self, worker: int) -> FakeProcess:
+        """Return the process of a slot that is there."""
+        [found] = [each for each in self.there if each.worker == worker]
+        return found
+
+    def serving(self, worker: int) -> FakeServing:
+        """Return what that process serves."""
+        serving = self.process(worker).serving
+        assert serving is not None
+        return serving
+
     async def __call__(self, worker: int) -> FakeProcess:
         """Start one."""
-        del worker
         await trio.lowlevel.checkpoint()
         if self.is_failing:
             raise OSError(11, "Resource temporarily unavailable")
         to_worker, orders = trio.open_memory_channel[Received[Order]](inf)
         to_supervisor, reports = trio.open_memory_channel[Received[Report]](inf)
         process = FakeProcess(
+            worker,
             100 + len(self.started),
             FakeChannel(any_message(to_worker), reports),
             FakeChannel(any_message(to_supervisor), orders),

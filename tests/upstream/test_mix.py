@@ -8,7 +8,7 @@ import pytest
 import trio.testing
 
 from vsr.deadline import Deadline
-from vsr.errors import InvalidRequest
+from vsr.errors import InvalidRequest, NoHealthyEndpoint
 from vsr.headers import Headers
 from vsr.network.memory import MemoryNetwork
 from vsr.resources.backend_tls import BackendTls
@@ -173,6 +173,18 @@ def test_host_that_cannot_be_asked_gives_way_to_one_that_can() -> None:
     assert {fit(each, hosts, 1, 0, 1, 2, seed=seed) for seed in range(20)} == {"a", "c"}
     with pytest.raises(ValueError, match="can't be asked"):
         each.request_for(hosts[1])
+
+
+def test_quarantined_host_is_asked_by_nobody_though_no_other_can_be() -> None:
+    """Rather is the call refused."""
+    each, hosts = fitting(FakeRenditions({1: InvalidRequest("no")}))
+    hosts[0].is_quarantined = hosts[2].is_quarantined = True
+
+    with pytest.raises(NoHealthyEndpoint):
+        fit(each, hosts, 1)
+    hosts[2].is_quarantined = False
+
+    assert fit(each, hosts, 1) == "c"
 
 
 async def test_slot_is_given_back_when_a_form_cannot_even_be_tried(

@@ -46,10 +46,10 @@ async def test_component_begins_again_with_pauses(
         for before, later in zip(failing.began_at, failing.began_at[1:], strict=False)
     ]
     assert pauses == pytest.approx([0, 0.5, 1, 2])
-    assert seen[0] == (ComponentStatus("source", State.RUNNING),)
+    assert seen[0] == (ComponentStatus("source", OnFailure.RESTART, State.RUNNING),)
     assert seen[1][0].state is State.WAITING
     assert components.statuses == (
-        ComponentStatus("source", State.RUNNING, 4, "ZeroDivisionError"),
+        ComponentStatus("source", OnFailure.RESTART, State.RUNNING, 4, "ZeroDivisionError"),
     )
     assert [each.levelno for each in caplog.records] == [logging.ERROR] * 4
 
@@ -103,9 +103,58 @@ async def test_component_is_cancelled_with_its_owner(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """Amid its work as amid a pause."""
-    components, failing = Components(), Failing(times=2)
+    components, failing = Components(), Failing(times=3)
 
     for lasts_s in (0.5, 2.25):
         with trio.move_on_after(lasts_s) as scope:
             await components.run("source", OnFailure.RESTART, failing.run)
         assert scope.cancelled_caught
+
+    # It lived for 0.5 s, then failed twice.
+    assert components.statuses == (
+        ComponentStatus("source", OnFailure.RESTART, State.STOPPED, 2, "ZeroDivisionError"),
+    )
+
+
+async def test_component_that_runs_several_times_is_as_well_as_the_worst_of_them(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """One that is over leaves nothing behind but its failures."""
+    components, well, ill = Components(), Failing(times=0), Failing(times=3)
+    scope, states = trio.CancelScope(), list[State]()
+
+    async def run_ill() -> None:
+        with scope:
+            await components.run("checks", OnFailure.RESTART, ill.run)
+
+    nursery.start_soon(components.run, "checks", OnFailure.RESTART, well.run)
+    nursery.start_soon(run_ill)
+    for at_s in (0.5, 2.25, 3.0):
+        await trio.sleep_until(at_s)
+        states.append(components.statuses[0].state)
+    await trio.sleep_until(3.75)  # it waits
+    scope.cancel()
+    await trio.testing.wait_all_tasks_blocked()
+
+    assert states == [State.RUNNING, State.WAITING, State.RUNNING]
+    assert components.statuses == (
+        ComponentStatus("checks", OnFailure.RESTART, State.RUNNING, 3, "ZeroDivisionError"),
+    )
+
+
+async def test_work_that_ends_by_itself_is_over(autojump_clock: trio.testing.MockClock) -> None:
+    """However often it had to begin again."""
+    components, times = Components(), 0
+
+    async def work() -> None:
+        nonlocal times
+        times += 1
+        await trio.sleep(1)
+        if times < 3:
+            raise OSError
+
+    await components.keep("work", work)
+
+    assert components.statuses == (
+        ComponentStatus("work", OnFailure.RESTART, State.STOPPED, 2, "OSError"),
+    )

@@ -7,16 +7,14 @@ from hypothesis import strategies as st
 from vsr.errors import Problem
 from vsr.workers.framing import FrameReader, Received, encode
 from vsr.workers.messages import (
+    Answered,
     Commit,
     Drain,
-    Family,
     Order,
     Part,
     Place,
     Refused,
     Report,
-    Sample,
-    Scraped,
     Sockets,
     Word,
 )
@@ -59,11 +57,10 @@ def test_messages_are_the_same_however_they_arrive(
 
 
 def test_reports_are_read_as_they_were_written() -> None:
-    """Problems and metrics with all that they hold."""
+    """Problems and answers with all that they hold."""
     reader: FrameReader[Report] = FrameReader(msgspec.msgpack.Decoder(Report))
     problem = Problem("listeners[a]", "what", "why", "mend", "router.yaml", 3, "unsupported")
-    family = Family("up", "Text.", "gauge", (Sample("up", {"a": "b"}, 1.5),))
-    reports = [Refused(3, (problem,)), Scraped(4, (family,))]
+    reports = [Refused(3, (problem,)), Answered(4, b"\x00bytes"), Answered(5, None)]
 
     got = [each.message for report in reports for each in reader.feed(encode(report))]
 

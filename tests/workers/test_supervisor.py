@@ -164,7 +164,7 @@ async def test_metrics_are_those_of_all(
 
     both = await scene.supervisor.metrics()
     slow = scene.spawn.servings[0]
-    slow.plans = attrs.evolve(slow.plans, metrics_s=100.0)
+    slow.plans = attrs.evolve(slow.plans, answer_s=100.0)
     started_at = trio.current_time()
     late = await scene.supervisor.metrics()
 

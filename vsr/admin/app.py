@@ -35,6 +35,8 @@ from vsr.headers import HeaderLine
 ReadBody = Callable[[int], Awaitable[bytes]]
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 _ABSOLUTE = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
+_AUDITED_CHARS = 512
+"""Of a path, which who may not change anything can make long, too."""
 _GONE, _BROKEN = 499, 500
 """Of a change whose client left before its end, and of one that a fault of ours ended."""
 
@@ -170,7 +172,7 @@ class App:
                     route.action,
                     request_id=call.request_id,
                     role=call.caller.principal,
-                    place=(call.method, call.path),
+                    place=(call.method, call.path[:_AUDITED_CHARS]),
                     status=status,
                 )
 

@@ -123,6 +123,7 @@ def _errors(route: Route) -> dict[int, str]:
     errors = dict(_AUTH_ERRORS) if route.permission else {403: "A web page of another origin asks."}
     if route.body is not None:
         errors |= _BODY_ERRORS
+    errors |= route.errors
     if route.query:
         errors |= {400: "The query is not acceptable."}
     if route.is_named:

@@ -2,10 +2,11 @@
 
 import attrs
 
-from vsr.admin.answer import Answer, told
+from vsr.admin.answer import Answer, Invalid, told
 from vsr.admin.audit import Audit
 from vsr.admin.call import Call
 from vsr.admin.ports import Configuration, Serving
+from vsr.admin.quarantine import QuarantineChange
 from vsr.admin.shapes import (
     Backends,
     ConfigStatus,
@@ -15,6 +16,7 @@ from vsr.admin.shapes import (
     Status,
     active_view,
     attempt_view,
+    quarantine_entry,
 )
 
 _METRICS = b"text/plain; version=0.0.4; charset=utf-8"
@@ -66,9 +68,24 @@ class Operations:
 
     async def backends(self, _call: Call) -> Answer:
         """Answer `GET /api/v1/backends`."""
-        clusters = await self.serving.backends()
-        active = self.configuration.status.active
-        return told(Backends(0 if active is None else active.version, clusters))
+        view = await self.serving.backends()
+        entries = tuple(quarantine_entry(each) for each in self.serving.quarantine.entries)
+        return told(Backends(view.version, view.clusters, entries, view.missing))
+
+    async def take_out(self, call: Call) -> Answer:
+        """Answer `POST /api/v1/backends/{model}/{endpoint}/quarantine`."""
+        allow_empty = call.query.get("allow_empty", "false")
+        if allow_empty not in {"true", "false"}:
+            raise Invalid("allow_empty must be true or false.")
+        place = call.parameters["model"], call.parameters["endpoint"]
+        return _changed(
+            await self.serving.quarantine.take_out(*place, allow_empty=allow_empty == "true")
+        )
+
+    async def put_back(self, call: Call) -> Answer:
+        """Answer `DELETE` of the same."""
+        place = call.parameters["model"], call.parameters["endpoint"]
+        return _changed(await self.serving.quarantine.put_back(*place))
 
     async def metrics(self, _call: Call) -> Answer:
         """Answer `GET /metrics`."""
@@ -82,3 +99,8 @@ class Operations:
     async def audit(self, call: Call) -> Answer:
         """Answer `GET /api/v1/observability/audit`."""
         return told(self.audit_trail.page(call.query))
+
+
+def _changed(change: QuarantineChange) -> Answer:
+    """Tell of a change: 202 where a worker has yet to heed it."""
+    return told(change, 202 if change.missing else 200)

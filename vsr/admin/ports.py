@@ -4,6 +4,8 @@ from typing import Protocol
 
 import msgspec
 
+from vsr.admin.quarantine import Quarantine
+from vsr.admin.views import BackendsView, ComponentView, WorkerView
 from vsr.config.attempt import Attempt, LifecycleStatus, Reason
 from vsr.config.history import Document, Record
 from vsr.config.inspection import Inspect, Inspected
@@ -34,51 +36,11 @@ class ServingView(msgspec.Struct, frozen=True):
     listeners: dict[str, int]
     """Port by name."""
     generations: tuple[GenerationView, ...]
-
-
-class BreakerView(msgspec.Struct, frozen=True):
-    """The circuit breaker of one cluster."""
-
-    open: bool
-    """Whether a further attempt would be refused now."""
-    active: int
-    waiting: int
-    max_connections: int
-    max_pending_requests: int
-    max_requests: int
-
-
-class EndpointView(msgspec.Struct, frozen=True):
-    """An endpoint as it is doing; its address is not told."""
-
-    name: str
-    available: bool
-    """Whether calls may go there."""
-    healthy: bool
-    """By active health checks; true where there are none."""
-    ejected: bool
-    """By outlier detection."""
-    ejection_reason: str | None
-    """Of the last ejection."""
-    ejected_for_s: float | None
-    """How long it stays out yet."""
-    in_flight: int
-    weight: int
-    latency_ms: float | None
-    """Moving average up to the response head, where the balancing policy measures it."""
-    attempts: dict[str, int]
-    """That have ended, by outcome."""
-
-
-class ClusterView(msgspec.Struct, frozen=True):
-    """The endpoints of one model."""
-
-    name: str
-    lb_policy: str
-    panic: bool
-    """Whether endpoints are used that are not available, for want of others."""
-    breaker: BreakerView
-    endpoints: tuple[EndpointView, ...]
+    processes: tuple[WorkerView, ...] = ()
+    """Workers, one after the other."""
+    components: tuple[ComponentView, ...] = ()
+    missing: tuple[int, ...] = ()
+    """Workers that did not answer: their connections, requests and components are not in here."""
 
 
 class Serving(Protocol):
@@ -88,8 +50,13 @@ class Serving(Protocol):
         """Return what serves."""
         ...
 
-    async def backends(self) -> tuple[ClusterView, ...]:
+    async def backends(self) -> BackendsView:
         """Return the clusters of what serves, in the document's order; merged over workers."""
+        ...
+
+    @property
+    def quarantine(self) -> Quarantine:
+        """Return what keeps endpoints out of rotation."""
         ...
 
     async def metrics(self) -> bytes:

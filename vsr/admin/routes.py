@@ -1,7 +1,7 @@
 """The endpoints of the management API: path, method, permission, bodies.
 
 Source of paths and permissions: standalone-mode 5.4, phases-and-plugins 11.2 to 11.5; `status`,
-`backends` and `drain` are our addition.
+`backends`, `quarantine` and `drain` are our addition.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from vsr.admin.call import Handler
 from vsr.admin.config_reads import ConfigReads
 from vsr.admin.config_writes import ConfigWrites
 from vsr.admin.operations import Operations
+from vsr.admin.quarantine import QuarantineChange
 from vsr.admin.recipes import Recipes
 from vsr.admin.schema_reads import SchemaReads
 from vsr.admin.shapes import (
@@ -65,6 +66,8 @@ class Route(msgspec.Struct, frozen=True):
     query: tuple[Parameter, ...] = ()
     is_available: bool = True
     """Whether this version has what it is about."""
+    errors: Mapping[int, str] = {}
+    """Of its own, beside those that endpoints of its kind have."""
 
     @property
     def is_named(self) -> bool:
@@ -105,6 +108,14 @@ _SCHEMA_QUERY = (
         "expanded",
         {"type": "boolean", "default": False},
         "whether definitions that are referred to come along",
+    ),
+)
+_QUARANTINE = "/api/v1/backends/{model}/{endpoint}/quarantine"
+_QUARANTINE_QUERY = (
+    Parameter(
+        "allow_empty",
+        {"type": "boolean", "default": False},
+        "whether it may be the last endpoint of its model",
     ),
 )
 
@@ -191,6 +202,7 @@ def operation_routes(operations: Operations) -> list[Route]:
             Backends,
             "metrics.read",
         ),
+        *_quarantine_routes(operations),
         Route(
             "POST",
             "/api/v1/drain",
@@ -203,6 +215,31 @@ def operation_routes(operations: Operations) -> list[Route]:
         msgspec.structs.replace(
             _read(audit, "What was changed and by whom", operations.audit, AuditPage),
             query=_AUDIT_QUERY,
+        ),
+    ]
+
+
+def _quarantine_routes(operations: Operations) -> list[Route]:
+    return [
+        Route(
+            "POST",
+            _QUARANTINE,
+            "backend.quarantine",
+            "Take an endpoint out of rotation",
+            operations.take_out,
+            {200: QuarantineChange, 202: QuarantineChange},
+            action="backend.quarantine",
+            query=_QUARANTINE_QUERY,
+            errors={409: "It is the last endpoint of its model."},
+        ),
+        Route(
+            "DELETE",
+            _QUARANTINE,
+            "backend.quarantine",
+            "Put an endpoint back into rotation",
+            operations.put_back,
+            {200: QuarantineChange, 202: QuarantineChange},
+            action="backend.release",
         ),
     ]
 

@@ -6,7 +6,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from vsr.admin.answer import ReasonView, rfc3339
-from vsr.admin.ports import ClusterView, ServingView
+from vsr.admin.ports import ServingView
+from vsr.admin.views import ClusterView, QuarantineView
 from vsr.config.attempt import ActiveConfiguration, Attempt, Reason
 from vsr.config.diff import Change
 from vsr.config.inspection import Mode
@@ -219,11 +220,25 @@ class Status(msgspec.Struct, frozen=True):
     config: ConfigStatus
 
 
+class QuarantineEntry(msgspec.Struct, frozen=True):
+    """An endpoint that an operator has taken out of rotation."""
+
+    model: str
+    endpoint: str
+    since: str
+    served: bool
+    """Whether what serves has it; else it is out should it come back."""
+
+
 class Backends(msgspec.Struct, frozen=True):
     """The clusters of what serves."""
 
     config_version: int
     clusters: tuple[ClusterView, ...]
+    quarantine: tuple[QuarantineEntry, ...]
+    """Endpoints that operators have taken out of rotation, served or not."""
+    missing: tuple[int, ...]
+    """Workers that did not answer: what they do and see is not in here."""
 
 
 class Draining(msgspec.Struct, frozen=True):
@@ -306,6 +321,11 @@ def active_view(active: ActiveConfiguration) -> ActiveView:
 def origin_view(origin: Origin) -> OriginView:
     """Return an origin as it is told."""
     return OriginView(origin.source, origin.principal, origin.request_id, origin.rollback_of)
+
+
+def quarantine_entry(view: QuarantineView) -> QuarantineEntry:
+    """Return an endpoint that is out as it is told."""
+    return QuarantineEntry(view.model, view.endpoint, rfc3339(view.since), view.served)
 
 
 def finding(reason: Reason, severity: Literal["error", "warning"] = "error") -> Finding:

@@ -25,7 +25,9 @@ from vsr.telemetry.spans import SpanSink, open_sink
 from vsr.upstream.background import Background
 from vsr.upstream.clusters import Clusters, build_clusters
 from vsr.upstream.clusters import Surroundings as UpstreamSurroundings
+from vsr.upstream.quarantine import Quarantine
 from vsr.upstream.tls_contexts import backend_context
+from vsr.workers.components import Components
 
 if TYPE_CHECKING:
     from vsr.graph.run import GraphRun
@@ -52,13 +54,28 @@ class Parts(msgspec.Struct, frozen=True):
     """Of runs that wait for their clients' tools."""
     executions: ExecutionStats = msgspec.field(default_factory=ExecutionStats)
     """Of graphs."""
+    quarantine: Quarantine = msgspec.field(default_factory=Quarantine)
+    """Endpoints that an operator has taken out of rotation."""
     active: Active | None = None
     """What one of several workers serves; None: the process is the whole installation."""
 
+    @property
+    def upstream(self) -> UpstreamSurroundings:
+        """Return what clusters are built from."""
+        return UpstreamSurroundings(
+            self.network, self.rng, backend_context, self.background, self.quarantine
+        )
+
+    components: Components = msgspec.field(default_factory=Components)
+    """Of the process."""
+
     @classmethod
-    def default(cls, network: Network) -> "Parts":
-        """Return the parts that ship with the Router."""
+    def default(cls, network: Network, components: Components | None = None) -> "Parts":
+        """Return the parts that ship with the Router, for a process with these components."""
+        components = components or Components()
         return cls(
+            components=components,
+            background=Background(components.keep),
             network=network,
             extensions=BUILTIN,
             rng=random.Random(),  # noqa: S311  # spreads load, hides nothing
@@ -105,7 +122,7 @@ def building(
     earlier = None if previous is None else previous.upstream
     clusters = yield from build_clusters(
         snapshot,
-        UpstreamSurroundings(parts.network, parts.rng, backend_context, parts.background),
+        parts.upstream,
         earlier if isinstance(earlier, Clusters) else None,
     )
     if not snapshot.has_graphs:

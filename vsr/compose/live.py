@@ -146,7 +146,7 @@ class LiveConfiguration:
             keep = self.components.run
             await tasks.start(keep, "configuration", restart, self.lifecycle.run)
             await tasks.start(keep, "file source", restart, self._follow_file)
-            await tasks.start(self._reread_on_signal)
+            await tasks.start(keep, "SIGHUP", restart, self._reread_on_signal)
             task_status.started()
 
     async def _follow_file(  # noqa: ASYNC128  # the source tells

@@ -8,11 +8,15 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 
+import attrs
+import msgspec
 import trio
 
 from vsr.errors import VsrError
+from vsr.gateway.opening import load_http2
 from vsr.network.epoll import EpollNetwork
 from vsr.telemetry.access_log import AccessLog
+from vsr.workers.components import Components, OnFailure, Run
 
 _FLUSH_S = 2.0
 _COLLECT_EVERY = 20_000
@@ -20,9 +24,29 @@ _COLLECT_EVERY = 20_000
 _FORMAT = "%(asctime)s %(levelname)s %(message)s"
 
 Signals = AsyncIterator[int]
-Serve = Callable[[EpollNetwork, AccessLog], Awaitable[None]]
-ServeUntil = Callable[[EpollNetwork, AccessLog, Signals], Awaitable[None]]
+Serve = Callable[["Loop"], Awaitable[None]]
+ServeUntil = Callable[["Loop", Signals], Awaitable[None]]
 Write = Callable[[bytes], Awaitable[None]]
+
+
+class Loop(msgspec.Struct, frozen=True):
+    """What a process has before it serves anything."""
+
+    network: EpollNetwork
+    access_log: AccessLog
+    components: Components = msgspec.field(default_factory=Components)
+
+
+@attrs.define(eq=False)
+class Beside:
+    """What runs beside whatever serves clients."""
+
+    changes: Run | None = None
+    """Is started once it serves, and ends when it drains."""
+    management: Callable[[trio.Nursery, Components], Awaitable[None]] | None = None
+    """Begins in the nursery, and is there to the end."""
+    drain_wanted: trio.Event = attrs.field(factory=trio.Event)
+    """Drains as a signal does."""
 
 
 def outlive_hangups() -> None:
@@ -41,8 +65,8 @@ def run_until_signal(serve: ServeUntil) -> None:
         # Open until the last line is written: an unread signal would end the process before.
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
 
-            async def heedful(network: EpollNetwork, access_log: AccessLog) -> None:
-                await serve(network, access_log, signals)
+            async def heedful(loop: Loop) -> None:
+                await serve(loop, signals)
 
             await _serve_to_the_end(heedful, write_stdout)
 
@@ -66,13 +90,13 @@ def run_for_another(serve: Serve, write: Write, name: str) -> None:
 
 
 async def _serve_to_the_end(serve: Serve, write: Write) -> None:
-    network = EpollNetwork()
-    access_log = AccessLog(write)
+    loop = Loop(EpollNetwork(), AccessLog(write))
+    components, access_log = loop.components, loop.access_log
     async with trio.open_nursery() as tasks:
-        await tasks.start(network.run)
-        tasks.start_soon(access_log.run)
+        await tasks.start(components.run, "network", OnFailure.FATAL, loop.network.run)
+        tasks.start_soon(components.keep, "access log", access_log.run)
         try:
-            await serve(network, access_log)
+            await serve(loop)
         finally:
             with trio.CancelScope(shield=True, relative_deadline=_FLUSH_S):
                 await access_log.flush()
@@ -100,6 +124,31 @@ def _first_rejection(group: BaseExceptionGroup[BaseException]) -> BaseException 
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]
     return found
+
+
+async def wait_beside(beside: Beside, signals: Signals) -> None:
+    """Wait until somebody wants to drain, while changes of the configuration are taken."""
+
+    async def wait_for_signal() -> None:
+        await anext(signals)
+        beside.drain_wanted.set()
+
+    async with trio.open_nursery() as tasks:
+        if beside.changes is not None:
+            await tasks.start(beside.changes)
+        tasks.start_soon(wait_for_signal)
+        await beside.drain_wanted.wait()
+        tasks.cancel_scope.cancel(reason="draining")
+
+
+async def preload(components: Components) -> None:
+    """Load, in a thread, what the first client that speaks HTTP/2 would wait for."""
+
+    async def run(*, task_status: trio.TaskStatus[None]) -> None:
+        task_status.started()
+        await trio.to_thread.run_sync(load_http2)
+
+    await components.run("HTTP/2 loading", OnFailure.DEGRADE, run)
 
 
 async def write_stdout(data: bytes) -> None:

@@ -17,8 +17,10 @@ from vsr.network.port import Network
 from vsr.network.tls_server import CertificateRejected, ServerCertificate
 from vsr.resources.listener import Listener
 from vsr.resources.snapshot import Snapshot
+from vsr.workers.components import Components, OnFailure
 
 _NAME = "management"
+COMPONENT = "management API"
 _IDLE_S = 60.0
 """Source: the reference's listener."""
 _log = logging.getLogger("vsr")
@@ -74,11 +76,17 @@ class ManagementListener:
     _server: Server | None = attrs.field(default=None, init=False)
     _tasks: trio.Nursery | None = attrs.field(default=None, init=False)
     """While it runs."""
+    _components: Components = attrs.field(factory=Components, init=False)
 
     @property
     def port(self) -> int | None:
         """Return the bound port; None: nothing is bound."""
         return None if self._server is None else self._server.ports.get(_NAME)
+
+    async def begin(self, tasks: trio.Nursery, components: Components) -> None:
+        """Serve it in `tasks`, and begin again should it fail."""
+        self._components = components
+        await tasks.start(components.run, COMPONENT, OnFailure.RESTART, self.run)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until cancelled; without a free address the Router serves all the same."""
@@ -89,6 +97,7 @@ class ManagementListener:
                     move = await self._bound(self.binding)
                 except ConfigRejected as error:
                     _log.error("the management API cannot be reached: %s", error)  # as above
+                    self._components.degrade(COMPONENT, BindFailed.__name__)
                 else:
                     move.commit_now()
                 task_status.started()
@@ -134,6 +143,7 @@ class ManagementListener:
             move.discard()
             return
         self.binding = move.binding
+        self._components.recovered(COMPONENT)
         if self._server is None:
             self._server = move.server
             move.server.begin_with(move.change)

@@ -1,19 +1,18 @@
 """The metrics of a process: what renders them, and where they can be read."""
 
-import logging
 from collections.abc import Callable
 from functools import partial
 
 import trio
 
+from vsr.compose.beside import Words, serve_beside
 from vsr.compose.router import Router
 from vsr.gateway.metrics_listener import MetricsFront
-from vsr.gateway.serve import BindFailed, Server
 from vsr.network.port import Network
 from vsr.resources.listener import Listener
-from vsr.workers.components import Components, OnFailure
+from vsr.workers.components import Components
 
-_log = logging.getLogger("vsr")
+_WORDS = Words("metrics can be read", "metrics cannot be read")
 
 
 def load_metrics(router: Router) -> Callable[[], bytes]:
@@ -35,12 +34,4 @@ async def serve_metrics(
     components: Components,
 ) -> None:
     """Let operators read the metrics; without a free address the Router serves all the same."""
-    server = Server(network, front)
-    try:
-        await server.bind([listener])
-    except BindFailed as error:
-        _log.error("metrics cannot be read: %s", error)  # no traceback helps
-        components.degrade("metrics", type(error).__name__)
-        return
-    await tasks.start(components.run, "metrics", OnFailure.DEGRADE, server.run)
-    _log.info("metrics can be read on port %d", server.ports[listener.name])
+    await serve_beside(network, front, listener, _WORDS, tasks, components)

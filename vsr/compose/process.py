@@ -5,17 +5,23 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
-import attrs
 import trio
 
 from vsr.compose.binding import Binding
 from vsr.compose.generation import Parts
 from vsr.compose.installation import LocalInstallation
 from vsr.compose.live import LiveConfiguration, open_document
-from vsr.compose.loop import Signals, outlive_hangups, run_until_signal
-from vsr.compose.management import LocalServing
+from vsr.compose.local_serving import LocalServing
+from vsr.compose.loop import (
+    Beside,
+    Loop,
+    Signals,
+    outlive_hangups,
+    preload,
+    run_until_signal,
+    wait_beside,
+)
 from vsr.compose.management_listener import check_at_start
 from vsr.compose.metrics import load_metrics, serve_metrics
 from vsr.compose.router import Router
@@ -23,35 +29,11 @@ from vsr.config.history import DEFAULT_LIMIT
 from vsr.config.report import Report
 from vsr.config.source import check_bytes
 from vsr.gateway.metrics_listener import MetricsFront
-from vsr.gateway.opening import load_http2
 from vsr.gateway.serve import Server
-from vsr.network.epoll import EpollNetwork
 from vsr.resources.listener import Listener
-from vsr.telemetry.access_log import AccessLog
-from vsr.workers.components import Components, OnFailure
+from vsr.workers.components import OnFailure
 
 _log = logging.getLogger("vsr")
-
-
-class Runs(Protocol):
-    """Something that runs until cancelled."""
-
-    async def __call__(self, *, task_status: trio.TaskStatus[None]) -> None:
-        """Run."""
-
-
-@attrs.define(eq=False)
-class Beside:
-    """What runs beside a Router that serves."""
-
-    components: Components = attrs.field(factory=Components)
-    """Keeps them going."""
-    changes: Runs | None = None
-    """Is started once it serves, and ends when it drains."""
-    management: Runs | None = None
-    """Is there to the end."""
-    drain_wanted: trio.Event = attrs.field(factory=trio.Event)
-    """Drains as a signal does."""
 
 
 def run_router(
@@ -77,11 +59,12 @@ def run_router(
     binding = Binding.of(opened.snapshot.management, admin)
     check_at_start(binding, opened.snapshot, config_path.parent)
 
-    async def serve(network: EpollNetwork, access_log: AccessLog, signals: Signals) -> None:
+    async def serve(loop: Loop, signals: Signals) -> None:
+        components = loop.components
         router = await Router.bind(
-            Parts.default(network),
+            Parts.default(loop.network, components),
             opened.snapshot,
-            access_log,
+            loop.access_log,
             folder=config_path.parent,
             version=opened.version,
         )
@@ -90,15 +73,15 @@ def run_router(
             opened,
             LocalInstallation(router, config_path.parent),
             history_limit=history_limit,
-            components=beside.components,
+            components=components,
         )
         beside.changes = live.run
         if binding is not None:
             serving = LocalServing(router, beside.drain_wanted)
-            api = live.management(network, binding, serving, serving.served)
-            beside.management = api.run
+            api = live.management(loop.network, binding, serving, serving.served)
+            beside.management = api.begin
         async with trio.open_nursery() as tasks:
-            on_ready = partial(tasks.start_soon, trio.to_thread.run_sync, load_http2)
+            on_ready = partial(tasks.start_soon, preload, components)
             await serve_router(router, signals, on_ready, metrics=metrics, beside=beside)
 
     run_until_signal(serve)
@@ -112,12 +95,13 @@ def run_demo(host: str, port: int) -> None:
     """
     from vsr.demo.document import demo_banner, serve_demo_models  # noqa: PLC0415  # the demo alone
 
-    async def serve(network: EpollNetwork, access_log: AccessLog, signals: Signals) -> None:
+    async def serve(loop: Loop, signals: Signals) -> None:
         async with trio.open_nursery() as tasks:
-            text = await tasks.start(serve_demo_models, network, host, port)
+            text = await tasks.start(serve_demo_models, loop.network, host, port)
             snapshot = check_bytes(text.encode(), {}, Report("demo document")).snapshot
             banner = demo_banner(host, port)
-            router = await Router.bind(Parts.default(network), snapshot, access_log)
+            parts = Parts.default(loop.network, loop.components)
+            router = await Router.bind(parts, snapshot, loop.access_log)
             await serve_router(router, signals, lambda: _say(banner))
             tasks.cancel_scope.cancel(reason="demo ends")
 
@@ -142,7 +126,7 @@ async def serve_router(
         beside: what runs beside it.
     """
     beside = beside or Beside()
-    components = beside.components
+    components = router.parts.components
     async with trio.open_nursery() as tasks:
         await tasks.start(components.run, "listeners", OnFailure.FATAL, router.run)
         for name, bound in router.server.ports.items():
@@ -152,28 +136,12 @@ async def serve_router(
             await serve_metrics(router.parts.network, front, metrics, tasks, components)
         on_ready()
         if beside.management is not None:
-            degrade = OnFailure.DEGRADE
-            await tasks.start(components.run, "management API", degrade, beside.management)
-        await _wait_beside(beside, signals)
+            await beside.management(tasks, components)
+        await wait_beside(beside, signals)
         _log.info("draining")
         tasks.start_soon(_end_on_signal, router.server, signals)
         await router.server.drain()
         tasks.cancel_scope.cancel(reason="drained")
-
-
-async def _wait_beside(beside: Beside, signals: Signals) -> None:
-    """Wait until somebody wants to drain, while changes of the configuration are taken."""
-
-    async def wait_for_signal() -> None:
-        await anext(signals)
-        beside.drain_wanted.set()
-
-    async with trio.open_nursery() as tasks:
-        if beside.changes is not None:
-            await tasks.start(beside.changes)
-        tasks.start_soon(wait_for_signal)
-        await beside.drain_wanted.wait()
-        tasks.cancel_scope.cancel(reason="draining")
 
 
 async def _end_on_signal(server: Server, signals: Signals) -> None:

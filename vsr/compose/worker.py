@@ -1,24 +1,24 @@
 """A worker: one of several processes that serve, all of them on the same sockets."""
 
 import fcntl
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
 import msgspec
 import trio
 
+from vsr.compose import topics
 from vsr.compose.generation import Parts
 from vsr.compose.installation import LocalInstallation, PreparedRouter
-from vsr.compose.loop import run_for_another, write_all
+from vsr.compose.local_serving import LocalServing
+from vsr.compose.loop import Loop, preload, run_for_another, write_all
 from vsr.compose.router import Router
-from vsr.gateway.opening import load_http2
-from vsr.network.epoll import EpollNetwork
 from vsr.network.inherited import InheritedNetwork
 from vsr.resources.snapshot import Snapshot
-from vsr.telemetry.access_log import AccessLog
 from vsr.workers.active import SharedActive
-from vsr.workers.messages import Family
+from vsr.workers.components import OnFailure
+from vsr.workers.messages import METRICS, Family
 from vsr.workers.process import worker_channel
 from vsr.workers.worker import Worker
 
@@ -27,9 +27,9 @@ def run_worker(number: int, descriptor: int) -> None:
     """Serve as worker `number` of the supervisor at the other end of `descriptor`."""
     in_turn = WriteInTurn()
 
-    async def serve(network: EpollNetwork, access_log: AccessLog) -> None:
-        inherited = InheritedNetwork(network)
-        opening = OpenRouter(inherited, access_log, in_turn)
+    async def serve(loop: Loop) -> None:
+        inherited = InheritedNetwork(loop.network)
+        opening = OpenRouter(inherited, loop, in_turn)
         await Worker(worker_channel(descriptor), opening, inherited).run()
 
     run_for_another(serve, in_turn, f"worker {number}")
@@ -65,7 +65,7 @@ class OpenRouter:
     """Implements `workers.worker.Opening`."""
 
     network: InheritedNetwork
-    access_log: AccessLog
+    loop: Loop
     in_turn: WriteInTurn
 
     async def __call__(
@@ -73,9 +73,12 @@ class OpenRouter:
     ) -> "ServingRouter":
         """Build a Router."""
         self.in_turn.lock = active.word.descriptor
-        parts = msgspec.structs.replace(Parts.default(self.network), active=active)
-        router = await Router.bind(parts, snapshot, self.access_log, folder=folder, version=version)
-        return ServingRouter(router, LocalInstallation(router, folder))
+        parts = Parts.default(self.network, self.loop.components)
+        parts = msgspec.structs.replace(parts, active=active)
+        log = self.loop.access_log
+        router = await Router.bind(parts, snapshot, log, folder=folder, version=version)
+        told = LocalServing(router, trio.Event())
+        return ServingRouter(router, LocalInstallation(router, folder), told)
 
 
 @attrs.frozen
@@ -84,12 +87,14 @@ class ServingRouter:
 
     router: Router
     installation: LocalInstallation
+    told: LocalServing
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve."""
+        components = self.router.parts.components
         async with trio.open_nursery() as tasks:
-            await tasks.start(self.router.run)
-            tasks.start_soon(trio.to_thread.run_sync, load_http2)
+            await tasks.start(components.run, "listeners", OnFailure.FATAL, self.router.run)
+            tasks.start_soon(preload, components)
             task_status.started()
 
     async def prepare(self, snapshot: Snapshot, version: int) -> PreparedRouter:
@@ -104,9 +109,25 @@ class ServingRouter:
         """End every request under way."""
         self.router.server.force_end()
 
-    async def metrics(self) -> Iterable[Family]:
-        """Return what is counted here; the library is loaded for the first reader, in a thread."""
-        return (await trio.to_thread.run_sync(_load_metrics))(self.router)
+    async def answer(self, topic: str, question: bytes) -> bytes:
+        """Answer the supervisor.
+
+        Raises:
+            ValueError: it asks for something that is not known here.
+        """
+        match topic:
+            case topics.VIEW:
+                return topics.encode(await self.told.view())
+            case topics.BACKENDS:
+                return topics.encode(await self.told.backends())
+            case topics.QUARANTINE:
+                self.told.heed(topics.decode_quarantined(question))
+                return b""
+            case _ if topic == METRICS:
+                # The library is loaded for the first reader, in a thread.
+                told = (await trio.to_thread.run_sync(_load_metrics))(self.router)
+                return topics.encode(told)
+        raise ValueError(f"nothing is known of {topic}")
 
 
 def _load_metrics() -> Callable[[Router], tuple[Family, ...]]:

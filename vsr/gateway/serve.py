@@ -317,6 +317,11 @@ class Server:
         for server in self._listeners:
             server.force_end()
 
+    def close(self) -> None:
+        """Take no connections any more; `run` has ended, however."""
+        for server in self._listeners:
+            server.bound.close()
+
     def _new_server(
         self,
         resource: Listener,

@@ -12,7 +12,8 @@ _READS = """
     health.read ready.read docs.read metrics.read classify.invoke config.read replay.read data.read
     cache.read compression.read"""
 _OPERATES = """
-    config.write learning.ingest replay.detail data.write cache.invalidate compression.preview"""
+    config.write learning.ingest replay.detail data.write cache.invalidate compression.preview
+    backend.quarantine"""
 _ADMINISTERS = "secret_view cache.manage compression.manage process.drain"
 
 ROLES: tuple[tuple[str, frozenset[str]], ...] = (
@@ -22,7 +23,7 @@ ROLES: tuple[tuple[str, frozenset[str]], ...] = (
 )
 """Roles that are there without being written. Source: the reference, management API."""
 PERMISSIONS = frozenset(f"{_READS} {_OPERATES} {_ADMINISTERS}".split())
-"""All words; `process.drain` is our addition."""
+"""All words; `backend.quarantine` and `process.drain` are our addition."""
 
 
 class Token(msgspec.Struct, frozen=True):

@@ -323,7 +323,9 @@ class _Sending:
         try:
             host = fitting.fit(chosen, cluster.state.hosts, self.tried, cluster.rng)
             request = fitting.request_for(host)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, NoHealthyEndpoint):
+                cluster.state.stats.unplaced[FailureKind.NO_HEALTHY_UPSTREAM] += 1
             cluster.state.gate.leave()
             raise
         return host, request

@@ -16,7 +16,7 @@ from vsr.routing.effect import ImmediateResponse
 from vsr.routing.plan import Alternatives, Call
 from vsr.routing.ports import Journal, Served
 from vsr.slices import Sliced
-from vsr.upstream.background import Background
+from vsr.upstream.background import Background, Keep, plainly
 from vsr.upstream.candidates import CandidateBreakers
 from vsr.upstream.chain import Chain
 from vsr.upstream.cluster import RuntimeCluster
@@ -24,6 +24,7 @@ from vsr.upstream.cluster_state import ClusterState, new_state
 from vsr.upstream.dialer import SecurityDomain, TlsContexts
 from vsr.upstream.mix import Mix
 from vsr.upstream.pools import ContextKey, PoolMaker
+from vsr.upstream.quarantine import Quarantine
 from vsr.upstream.upkeep import keep_up
 from vsr.upstream.wire import Wire
 
@@ -40,6 +41,8 @@ class Surroundings(msgspec.Struct, frozen=True):
     """Makes the context of TLS settings; asked once for all pools that have the same."""
     background: Background = msgspec.field(default_factory=Background)
     """Where shared connections work."""
+    quarantine: Quarantine = msgspec.field(default_factory=Quarantine)
+    """Which endpoints are not called."""
 
 
 def build_clusters(
@@ -80,6 +83,8 @@ def build_clusters(
     if previous is not None:
         clusters.breakers = previous.breakers
     clusters.breakers.join(clusters, snapshot)
+    surroundings.quarantine.join(clusters)
+    clusters.keep = surroundings.background.keep
     return clusters
 
 
@@ -96,6 +101,7 @@ class Clusters:
         self._default = next(iter(self._by_name.values()), None)
         self._join_pools()
         self.breakers = CandidateBreakers()
+        self.keep: Keep = plainly
 
     @property
     def connections_in_use(self) -> int:
@@ -115,6 +121,11 @@ class Clusters:
     def states(self) -> dict[Cluster, ClusterState]:
         """Return the state of every cluster, by what the cluster is."""
         return {each.cluster: each.state for each in self._by_name.values()}
+
+    def state_of(self, model: str) -> ClusterState | None:
+        """Return the state of the named cluster; None if there is none."""
+        found = self._by_name.get(model.encode())
+        return None if found is None else found.state
 
     def cluster_for(self, route_key: bytes) -> RuntimeCluster:
         """Return the named cluster, or the default one."""
@@ -145,7 +156,7 @@ class Clusters:
         async with trio.open_nursery() as tasks:
             for cluster in self._by_name.values():
                 if cluster.needs_upkeep:
-                    tasks.start_soon(keep_up, cluster)
+                    tasks.start_soon(keep_up, cluster, self.keep)
 
     async def warm(self) -> None:
         """Wait until every endpoint that is checked has been checked once; `run` is running."""

@@ -24,6 +24,7 @@ from vsr.upstream.policy.host import Host
 from vsr.upstream.policy.stats import DURATION_BOUNDS_S, ClusterStats
 
 _UNKNOWN = "unknown"
+_OF_HOST = ("cluster", "endpoint")
 _BOUNDS = (*(f"{bound:.12g}" for bound in DURATION_BOUNDS_S), "+Inf")
 
 _Named = list[tuple[str, ClusterState]]
@@ -61,24 +62,20 @@ class _Served(Collector):
 def cluster_metrics(clusters: Iterable[RuntimeCluster]) -> Iterator[Metric]:
     """Yield the metrics of `clusters`, in a fixed order."""
     named = [(each.cluster.name, each.state) for each in clusters]
-    of_attempt, of_host = ("cluster", "endpoint", "outcome"), ("cluster", "endpoint")
+    of_attempt = ("cluster", "endpoint", "outcome")
     yield _counter("requests", "Calls by how they ended.", ("cluster", "outcome"), _requests(named))
     yield _counter("attempts", "Attempts by how they ended.", of_attempt, _attempts(named))
     yield _durations(named)
     yield _counter(
         "egress_refused",
         "Connections that the egress policy allowed no address for.",
-        of_host,
+        _OF_HOST,
         _per_host(named, _egress_refused),
     )
-    yield _gauge("active_requests", "Attempts under way.", of_host, _per_host(named, _active))
+    yield _gauge("active_requests", "Attempts under way.", _OF_HOST, _per_host(named, _active))
     yield _counter("streams", "Response bodies by how they ended.", of_attempt, _streams(named))
     yield _one_label("retries", "Attempts that were repeated.", "outcome", named, _retries)
-    yield _gauge("endpoint_healthy", "1 if calls may go there.", of_host, _per_host(named, _well))
-    panic = (((name,), float(state.rotation.is_panicking)) for name, state in named)
-    yield _gauge(
-        "cluster_panic", "1 if calls go to endpoints that are not well.", ("cluster",), panic
-    )
+    yield from _rotation(named)
     yield _two_labels("ejections", "Endpoints left out.", ("endpoint", "reason"), named, _ejections)
     yield _two_labels("health_checks", "Health checks.", ("endpoint", "outcome"), named, _checks)
     yield _one_label("overflow", "Calls that a limit refused.", "limit", named, _overflows)
@@ -86,6 +83,21 @@ def cluster_metrics(clusters: Iterable[RuntimeCluster]) -> Iterator[Metric]:
         "fallbacks", "Failed calls that went on.", ("class", "model"), named, _went_on
     )
     yield _one_label("fallback_stops", "Failed calls that did not.", "reason", named, _stayed)
+
+
+def _rotation(named: _Named) -> Iterator[Metric]:
+    """Yield where calls may go."""
+    yield _gauge("endpoint_healthy", "1 if calls may go there.", _OF_HOST, _per_host(named, _well))
+    yield _gauge(
+        "endpoint_quarantined",
+        "1 if an operator has taken it out of rotation.",
+        _OF_HOST,
+        _per_host(named, _quarantined),
+    )
+    panic = (((name,), float(state.rotation.is_panicking)) for name, state in named)
+    yield _gauge(
+        "cluster_panic", "1 if calls go to endpoints that are not well.", ("cluster",), panic
+    )
 
 
 def _counter(
@@ -194,6 +206,10 @@ def _egress_refused(host: Host) -> float:
 
 def _well(host: Host) -> float:
     return float(host.is_rotating)
+
+
+def _quarantined(host: Host) -> float:
+    return float(host.is_quarantined)
 
 
 def _retries(stats: ClusterStats) -> Mapping[str, int]:

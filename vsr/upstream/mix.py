@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 import msgspec
 
-from vsr.errors import VsrError
+from vsr.errors import NoHealthyEndpoint, VsrError
 from vsr.resources.cluster import Cluster
 from vsr.resources.profile import views
 from vsr.resources.snapshot import Snapshot
@@ -55,11 +55,17 @@ class Fitting:
         """Return `host`, the balancer's choice, or if it can't be asked this, one that can.
 
         That one is drawn by weight from the hosts in rotation that were not tried, else from all
-        in rotation, else from all. There is one: the call is made for somebody.
+        in rotation, else from all that are not quarantined.
+
+        Raises:
+            NoHealthyEndpoint: there is none: the call is made for those that are quarantined.
         """
         if self._request(host) is not None:
             return host
-        possible = [each for each in hosts if self._request(each) is not None]
+        allowed = (each for each in hosts if not each.is_quarantined)
+        possible = [each for each in allowed if self._request(each) is not None]
+        if not possible:
+            raise NoHealthyEndpoint
         rotating = [each for each in possible if each.is_rotating]
         fresh = [each for each in rotating if each not in tried]
         among = fresh or rotating or possible

@@ -18,6 +18,7 @@ class HostView(msgspec.Struct, frozen=True):
     is_available: bool
     is_healthy: bool
     is_ejected: bool
+    is_quarantined: bool
     ejection_reason: str | None
     ejected_for_s: float | None
     in_flight: int
@@ -74,6 +75,7 @@ def _host(host: Host, outliers: OutlierDetector | None, now: float) -> HostView:
         host.is_rotating,
         host.is_healthy,
         host.is_ejected,
+        host.is_quarantined,
         None if reason is None else str(reason),
         max(0.0, round(until - now, 3)) if host.is_ejected else None,
         host.active,

@@ -1,6 +1,7 @@
 """The parts of a process that run beside its requests, and what becomes of it when one fails."""
 
 import logging
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from typing import Protocol
 
@@ -32,12 +33,15 @@ class State(StrEnum):
     """It has failed, and is started again soon."""
     DEGRADED = "degraded"
     """It has failed, or could not be started, and stays away."""
+    STOPPED = "stopped"
+    """It has ended, as nothing was left to do."""
 
 
 class ComponentStatus(msgspec.Struct, frozen=True):
     """What is known of one component."""
 
     name: str
+    on_failure: OnFailure
     state: State
     failures: int = 0
     last_failure: str = ""
@@ -51,25 +55,78 @@ class Run(Protocol):
         """Run until cancelled; started once it does its work."""
 
 
+Work = Callable[[], Awaitable[None]]
+"""What a component does that has no beginning to wait for."""
+
+
+@attrs.define(eq=False)
+class _Tally:
+    """One component, which may run several times at once: for each model, for each version."""
+
+    name: str
+    on_failure: OnFailure
+    running: int = 0
+    waiting: int = 0
+    is_degraded: bool = False
+    failures: int = 0
+    last_failure: str = ""
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether nothing of it is left."""
+        return not (self.running or self.waiting or self.is_degraded)
+
+    @property
+    def status(self) -> ComponentStatus:
+        """Return what is known of it: the worst of all that run."""
+        state = State.RUNNING if self.running else State.STOPPED
+        if self.waiting:
+            state = State.WAITING
+        if self.is_degraded:
+            state = State.DEGRADED
+        return ComponentStatus(self.name, self.on_failure, state, self.failures, self.last_failure)
+
+    def note_failure(self, failure: str) -> None:
+        """Count one."""
+        self.failures += 1
+        self.last_failure = failure
+
+
 @attrs.define(eq=False)
 class Components:
     """Keeps components going by their policies, and knows how each is."""
 
-    _statuses: dict[str, ComponentStatus] = attrs.field(factory=dict, init=False)
+    _tallies: dict[str, _Tally] = attrs.field(factory=dict, init=False)
 
     @property
     def statuses(self) -> tuple[ComponentStatus, ...]:
-        """Return what is known, in the order in which components began."""
-        return tuple(self._statuses.values())
+        """Return what is known, in the order in which components began.
+
+        Those that are over without a failure are left out.
+        """
+        return tuple(
+            each.status for each in self._tallies.values() if not each.is_over or each.failures
+        )
 
     def degrade(self, name: str, failure: str) -> None:
         """Take note of a component that could not be started, and is done without."""
-        self._note_failure(name, State.DEGRADED, failure)
+        tally = self._tally(name, OnFailure.DEGRADE)
+        tally.is_degraded = True
+        tally.note_failure(failure)
 
-    def running(self, name: str) -> None:
-        """Take note of a component that runs, whoever keeps it going."""
-        before = self._statuses.get(name, ComponentStatus(name, State.RUNNING))
-        self._statuses[name] = msgspec.structs.replace(before, state=State.RUNNING)
+    def recovered(self, name: str) -> None:
+        """Take note that such a component could be started after all."""
+        if name in self._tallies:
+            self._tallies[name].is_degraded = False
+
+    async def keep(self, name: str, work: Work) -> None:
+        """Keep going what begins again when it fails, until it ends or is cancelled."""
+
+        async def run(*, task_status: trio.TaskStatus[None]) -> None:
+            task_status.started()
+            await work()
+
+        await self.run(name, OnFailure.RESTART, run)
 
     async def run(  # noqa: ASYNC128  # `_Begun` tells
         self,
@@ -84,32 +141,38 @@ class Components:
         Raises:
             Exception: as it does where that is fatal, or where it never began.
         """
-        backoff = Backoff()
-        begun = _Begun(task_status)
+        tally, backoff, begun = self._tally(name, on_failure), Backoff(), _Begun(task_status)
         while True:
             began_at = trio.current_time()
-            self.running(name)
+            tally.running += 1
             try:
                 await _run_to_its_end(run, begun)
             except Exception as failure:
                 # Whatever it is: the policy says whom a bug of this component may take along.
+                tally.note_failure(_kind_of(failure))
                 if on_failure is OnFailure.FATAL or not begun.is_told:
                     raise
-                kind = _kind_of(failure)
                 if on_failure is OnFailure.DEGRADE:
                     _log.exception("%s has failed, and is done without", name)
-                    self._note_failure(name, State.DEGRADED, kind)
+                    tally.is_degraded = True
                     return
                 delay_s = backoff.delay_s(trio.current_time() - began_at)
                 _log.exception("%s has failed; it begins again in %g s", name, delay_s)
-                self._note_failure(name, State.WAITING, kind)
             else:
                 return
-            await trio.sleep(delay_s)
+            finally:
+                tally.running -= 1
+            tally.waiting += 1
+            try:
+                await trio.sleep(delay_s)
+            finally:
+                tally.waiting -= 1
 
-    def _note_failure(self, name: str, state: State, failure: str) -> None:
-        before = self._statuses.get(name, ComponentStatus(name, state))
-        self._statuses[name] = ComponentStatus(name, state, before.failures + 1, failure)
+    def _tally(self, name: str, on_failure: OnFailure) -> _Tally:
+        tally = self._tallies.setdefault(name, _Tally(name, on_failure))
+        tally.on_failure = on_failure
+        tally.is_degraded = False
+        return tally
 
 
 @attrs.define

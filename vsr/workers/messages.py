@@ -63,13 +63,19 @@ class End(msgspec.Struct, frozen=True, tag="end"):
     """End what is under way."""
 
 
-class Scrape(msgspec.Struct, frozen=True, tag="scrape"):
-    """Somebody asks for the metrics; answered by `Scraped`."""
+class Ask(msgspec.Struct, frozen=True, tag="ask"):
+    """Somebody wants to know something, or wants something known; answered by `Answered`.
+
+    What question and answer hold is a matter of those who ask and answer.
+    """
 
     number: int
+    """0: it comes before `Start`, is heeded before anything is served, and is not answered."""
+    topic: str
+    question: bytes = b""
 
 
-Order = Word | Sockets | Part | Start | Prepare | Commit | Discard | Drain | End | Scrape
+Order = Word | Sockets | Part | Start | Prepare | Commit | Discard | Drain | End | Ask
 """What a supervisor says, in order."""
 
 
@@ -118,12 +124,17 @@ class Family(msgspec.Struct, frozen=True):
     samples: tuple[Sample, ...] = ()
 
 
-class Scraped(msgspec.Struct, frozen=True, tag="scraped"):
-    """The metrics of one worker."""
+METRICS = "metrics"
+"""Topic whose answer is what a worker counts: families, in msgpack."""
+
+
+class Answered(msgspec.Struct, frozen=True, tag="answered"):
+    """What one worker says to `Ask`."""
 
     number: int
-    families: tuple[Family, ...]
+    answer: bytes | None
+    """None: it failed at it, and its log tells more."""
 
 
-Report = Ready | Agreed | Refused | Committed | Scraped
+Report = Ready | Agreed | Refused | Committed | Answered
 """What a worker says."""

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import attrs
+import msgspec
 import trio
 
 from vsr.config.attempt import Reason, Stage, reasons_of
@@ -14,11 +15,14 @@ from vsr.resources.snapshot import Snapshot
 from vsr.resources.tracing import Tracing
 from vsr.slices import Sliced
 from vsr.workers.activation import Activation, Outcome, Refusal
+from vsr.workers.asking import Asking
 from vsr.workers.crew import Crew, Member, Spawn, WorkersFailed
-from vsr.workers.fleet import Fleet, Phase, Slot, WorkerStatus
+from vsr.workers.fleet import Fleet, Slot, WorkerStatus
 from vsr.workers.merge import Merged
 from vsr.workers.messages import (
+    METRICS,
     Agreed,
+    Answered,
     Commit,
     Committed,
     Discard,
@@ -29,8 +33,6 @@ from vsr.workers.messages import (
     Prepare,
     Refused,
     Report,
-    Scrape,
-    Scraped,
     Start,
     Word,
 )
@@ -45,7 +47,7 @@ DRAIN_S = 30.0
 """A worker's own drain is bounded, and shorter."""
 _COMMIT_S = 5.0
 """What workers get to take over listeners; requests see the version at once."""
-_SCRAPE_S = 2.0
+_FAMILIES = msgspec.msgpack.Decoder(tuple[Family, ...])
 
 
 @attrs.define(eq=False)
@@ -55,18 +57,18 @@ class Supervisor:
     folder: Path
     sockets: ListeningSockets
     word: VersionWord
+    snapshot: Snapshot = attrs.field(repr=False)
+    """That serves."""
     tracing: Tracing | None
     """That the workers were started with."""
     fleet: Fleet
     crew: Crew = attrs.field(init=False)
+    asking: Asking = attrs.field(init=False)
     _parts: tuple[bytes, ...] = attrs.field(repr=False)
     """Of the snapshot that serves, for workers to come."""
     _uncommitted: set[int] = attrs.field(factory=set, init=False)
     """Who has not said yet that it has taken over the last version."""
     _metrics: Merged = attrs.field(factory=Merged, init=False)
-    _scrape: int = attrs.field(default=0, init=False)
-    _scraped: dict[int, tuple[Family, ...]] = attrs.field(factory=dict, init=False)
-    """Answers to the last scrape, by worker."""
 
     @classmethod
     def open(  # what a process is told, and what starts others
@@ -92,11 +94,13 @@ class Supervisor:
             folder.absolute(),
             sockets,
             VersionWord(make_word_memory(version)),
+            snapshot,
             snapshot.tracing,
             Fleet.of(size, version),
             tuple(parts_of(snapshot)),
         )
         opened.crew = Crew(opened.fleet, spawn, opened._brief, opened._heed, opened._mourn)
+        opened.asking = Asking(opened.crew)
         return opened
 
     @property
@@ -129,7 +133,7 @@ class Supervisor:
         except BaseException:
             change.close()
             raise
-        return PreparedFleet(self, activation, parts, change)
+        return PreparedFleet(self, snapshot, activation, parts, change)
 
     async def _ask(
         self, activation: Activation, parts: tuple[bytes, ...], change: SocketChange
@@ -165,7 +169,7 @@ class Supervisor:
         activation = prepared.activation
         if activation.outcome is not Outcome.AGREED:
             raise _error_of(activation)
-        self._parts = prepared.parts
+        self._parts, self.snapshot = prepared.parts, prepared.snapshot
         self._uncommitted = set(activation.agreed)
         self.word.store(self.fleet.commit())
         # Ours are closed first: whichever worker is the last to close empties the queue.
@@ -203,20 +207,9 @@ class Supervisor:
 
     async def metrics(self) -> tuple[Family, ...]:
         """Return the metrics of all workers as one, as far as they tell them in time."""
-        self._scrape += 1
-        scraped: dict[int, tuple[Family, ...]] = {}
-        self._scraped = scraped
-        asked = [each for each in self.crew.members.values() if each.slot.phase is Phase.SERVING]
-        for member in asked:
-            member.outbox.put(Scrape(self._scrape))
-
-        def is_done() -> bool:
-            there = self.crew.members.values()
-            return all(each.slot.worker in scraped or each not in there for each in asked)
-
-        with trio.move_on_after(_SCRAPE_S):
-            await self.crew.until(is_done)
-        return self._metrics.merge(scraped)
+        answers = await self.asking.ask(METRICS)
+        told = {worker: _FAMILIES.decode(answer) for worker, answer in answers.told.items()}
+        return self._metrics.merge(told)
 
     def _brief(self, outbox: Outbox) -> None:
         """Tell a worker that begins what it is to serve."""
@@ -224,6 +217,7 @@ class Supervisor:
         outbox.put_sockets([(place, sock.fileno()) for place, sock in self.sockets.bound.items()])
         for part in self._parts:
             outbox.put(Part(part))
+        self.asking.brief(outbox)
         outbox.put(Start(self.fleet.version, str(self.folder)))
 
     def _heed(self, member: Member, report: Report) -> None:
@@ -232,8 +226,8 @@ class Supervisor:
         match report:
             case Committed():
                 self._uncommitted.discard(serial)
-            case Scraped() if report.number == self._scrape:
-                self._scraped[member.slot.worker] = report.families
+            case Answered():
+                self.asking.heed(member, report)
             case Agreed() if activation is not None and report.attempt == activation.attempt:
                 activation.agree(serial, report.reused)
             case Refused() if activation is not None and report.attempt == activation.attempt:
@@ -250,6 +244,7 @@ class PreparedFleet:
     """Implements `config.lifecycle.Prepared`."""
 
     supervisor: Supervisor
+    snapshot: Snapshot
     activation: Activation
     parts: tuple[bytes, ...] = attrs.field(repr=False)
     change: SocketChange

@@ -2,7 +2,6 @@
 
 import logging
 import socket
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -19,12 +18,13 @@ from vsr.workers.channel import Channel, ChannelBroken
 from vsr.workers.framing import Received
 from vsr.workers.messages import (
     Agreed,
+    Answered,
+    Ask,
     Commit,
     Committed,
     Discard,
     Drain,
     End,
-    Family,
     Order,
     Part,
     Place,
@@ -32,8 +32,6 @@ from vsr.workers.messages import (
     Ready,
     Refused,
     Report,
-    Scrape,
-    Scraped,
     Sockets,
     Start,
     Word,
@@ -84,8 +82,8 @@ class Serving(Protocol):
         """End every request under way."""
         ...
 
-    async def metrics(self) -> Iterable[Family]:
-        """Return what is counted in this process."""
+    async def answer(self, topic: str, question: bytes) -> bytes:
+        """Answer what the supervisor asks; several questions at a time."""
         ...
 
 
@@ -141,6 +139,8 @@ class Worker:
     _parts: list[bytes] = attrs.field(factory=list, init=False)
     """With the sockets: what the next `Start` or `Prepare` needs."""
     _given: _Given = attrs.field(factory=list, init=False)
+    _kept: list[Ask] = attrs.field(factory=list, init=False)
+    """What has to be known before anything is served."""
     _word: VersionWord | None = attrs.field(default=None, init=False)
     _preparation: _Preparation | None = attrs.field(default=None, init=False)
     _is_draining: bool = attrs.field(default=False, init=False)
@@ -155,6 +155,8 @@ class Worker:
             return
         if serving is None:
             return
+        for each in self._kept:
+            await serving.answer(each.topic, each.question)
         async with trio.open_nursery() as tasks:
             await tasks.start(serving.run)
             await self._say(Ready())
@@ -191,6 +193,8 @@ class Worker:
                     self._given.append((place, socket.socket(fileno=descriptor)))
             case Part(data):
                 self._parts.append(data)
+            case Ask():
+                self._kept.append(received.message)
             case _:
                 pass
 
@@ -215,8 +219,8 @@ class Worker:
                     tasks.start_soon(self._say, Committed(attempt))
                 case Discard(attempt):
                     self._discard(attempt, tasks)
-                case Scrape(number):
-                    tasks.start_soon(self._tell_metrics, serving, number)
+                case Ask():
+                    tasks.start_soon(self._answer, serving, received.message)
                 case Drain():
                     return
                 case End():
@@ -270,8 +274,13 @@ class Worker:
             built, preparation.built = preparation.built, None
             built.commit_now()
 
-    async def _tell_metrics(self, serving: Serving, number: int) -> None:
-        await self._say(Scraped(number, tuple(await serving.metrics())))
+    async def _answer(self, serving: Serving, ask: Ask) -> None:
+        answer: bytes | None = None
+        try:
+            answer = await serving.answer(ask.topic, ask.question)
+        except Exception:  # noqa: BLE001  # whoever asks must not end requests by it
+            _log.exception("a question about %s could not be answered", ask.topic)
+        await self._say(Answered(ask.number, answer))
 
     async def _drain(self, serving: Serving, tasks: trio.Nursery) -> None:
         tasks.start_soon(self._heed_end, serving)

@@ -182,6 +182,19 @@ def test_cap_is_a_share_of_all_endpoints() -> None:
     assert ejected(cluster) == [0, 1]
 
 
+def test_quarantined_endpoints_count_on_neither_side_of_the_cap() -> None:
+    """Half of the others may be out, and one of them at least is left."""
+    cluster = hosts(4)
+    detector = detector_of(cluster, OutlierDetection(1, max_ejection_percent=50))
+    fail(detector, cluster[3], 1.0)
+    cluster[2].is_quarantined = cluster[3].is_quarantined = True
+
+    first, second = fail(detector, cluster[0], 2.0), fail(detector, cluster[1], 2.0)
+
+    assert (first, second) == ([True], [False])
+    assert ejected(cluster) == [0, 3]
+
+
 def test_return_begins_the_row_anew() -> None:
     """Failures during the ejection, in panic or late ones, don't count afterwards."""
     cluster = hosts(2)

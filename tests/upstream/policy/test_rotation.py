@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import attrs
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from vsr.resources.cluster import Endpoint
 from vsr.upstream.policy.host import Host
@@ -71,6 +73,34 @@ def test_unhealthy_and_ejected_hosts_are_not_eligible() -> None:
     hosts[3].is_ejected = True
 
     assert named(eligible(hosts)) == "024"
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), max_size=10))
+def test_quarantined_hosts_are_as_good_as_not_there(states: list[tuple[bool, bool, bool]]) -> None:
+    """Whatever else is known of them and of the others, in panic too."""
+    hosts = hosts_of(len(states))
+    for host, (healthy, ejected, quarantined) in zip(hosts, states, strict=True):
+        host.is_healthy, host.is_ejected, host.is_quarantined = healthy, ejected, quarantined
+    others = [host for host in hosts if not host.is_quarantined]
+
+    rotation = Rotation(hosts, FakeBalancer())
+
+    assert eligible(hosts) == eligible(others)
+    assert rotation.is_panicking is Rotation(tuple(others), FakeBalancer()).is_panicking
+
+
+def test_rotation_picks_none_if_all_hosts_are_quarantined() -> None:
+    """That is no reason to panic: it was wanted."""
+    hosts, balancer = hosts_of(2), FakeBalancer()
+    rotation = Rotation(hosts, balancer)
+
+    for host in hosts:
+        host.is_quarantined = True
+    rotation.changed()
+
+    assert balancer.used == ["01", ""]
+    assert rotation.is_panicking is False
+    assert rotation.pick_other([hosts[0]], NOW) is None
 
 
 @pytest.mark.parametrize(("rotating", "size"), EVERY_SHARE)

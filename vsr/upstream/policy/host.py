@@ -22,6 +22,8 @@ class Host:
     """By outlier detection."""
     is_healthy: bool = True
     """By active health checks."""
+    is_quarantined: bool = False
+    """By an operator: no call goes there, however few endpoints are left."""
     latency_s: float | None = None
     """Moving average of the time to the response head; None before the first one."""
     latency_at: float = 0.0
@@ -34,4 +36,4 @@ class Host:
     @property
     def is_rotating(self) -> bool:
         """Return whether calls may go there."""
-        return self.is_healthy and not self.is_ejected
+        return self.is_healthy and not self.is_ejected and not self.is_quarantined

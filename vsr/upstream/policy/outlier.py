@@ -132,8 +132,10 @@ class OutlierDetector:
     def _eject(self, host: Host, reason: EjectionReason, now: float) -> bool:
         """Eject a rotating endpoint if the cluster may lose one more; return whether it did."""
         settings = self.settings
-        out = 1 + sum(other.is_ejected for other in self._trackers)
-        if 100 * out > settings.max_ejection_percent * len(self._trackers):
+        # What is quarantined is as good as not there: of the others some must be left.
+        others = [other for other in self._trackers if not other.is_quarantined]
+        out = 1 + sum(other.is_ejected for other in others)
+        if 100 * out > settings.max_ejection_percent * len(others):
             return False
         base_s = settings.base_ejection_s
         longest_s = max(settings.max_ejection_s, base_s)

@@ -14,17 +14,21 @@ MAX_REPICKS = 3
 
 
 def eligible(hosts: Sequence[Host]) -> tuple[Host, ...]:
-    """Return the hosts that calls may go to, in their order; none only if there are no hosts.
+    """Return the hosts that calls may go to, in their order; none only if all are quarantined.
 
     They are those that rotate. If these are less than half (half itself is enough), it is likelier
     that the checks are wrong than that so many hosts are, and too few would get all the load: then
     they are all the hosts. So a lone host is always used.
 
-    Source: Envoy, "Panic threshold".
+    What an operator has quarantined was judged by a person and not by a check: it is left out as if
+    it did not exist, and counts on neither side.
+
+    Source: Envoy, "Panic threshold"; the quarantine is ours.
     """
-    rotating = tuple(host for host in hosts if host.is_rotating)
-    is_enough = 100 * len(rotating) >= HEALTHY_PANIC_PERCENT * len(hosts)
-    return rotating if is_enough else tuple(hosts)
+    allowed = tuple(host for host in hosts if not host.is_quarantined)
+    rotating = tuple(host for host in allowed if host.is_rotating)
+    is_enough = 100 * len(rotating) >= HEALTHY_PANIC_PERCENT * len(allowed)
+    return rotating if is_enough else allowed
 
 
 @attrs.define(eq=False)
@@ -36,7 +40,7 @@ class Rotation:
     _balancer: Balancer
     """Has no hosts yet."""
     pick: Callable[[float], Host | None] = attrs.field(init=False, repr=False)
-    """Return the host of a first attempt at `now`, monotonic seconds; None if there are no hosts.
+    """Return the host of a first attempt at `now`, monotonic seconds; None if there is none.
 
     It is the balancer's own, since a call of ours around it would cost every request something.
     """
@@ -60,7 +64,7 @@ class Rotation:
         """Return the host of a retry at `now`: one that is not in `tried`, if chance allows.
 
         What the balancer picks is refused at most `MAX_REPICKS` times, so that it may be one of
-        them after all. None if there are no hosts.
+        them after all. None if there is none.
 
         Source: Envoy, "Host selection retry", predicate `previous_hosts`.
         """

@@ -1,4 +1,6 @@
-"""The management API of one process: what it is told of the Router."""
+"""What the management API is told of a Router in this process."""
+
+import os
 
 import attrs
 import pytest
@@ -8,7 +10,9 @@ import trio.testing
 from tests.demo.raw_client import chat_body
 from tests.fakes.router import RunningRouter, document_of, start_router
 from tests.upstream.scenes import OK, PlayingBackend, failing, model_over, start_backends
-from vsr.compose.management import LocalServing
+from vsr.admin.quarantine import QuarantineChange
+from vsr.admin.views import ComponentView, WorkerView
+from vsr.compose.local_serving import LocalServing
 from vsr.network.memory import MemoryNetwork
 
 SLOW = (5.0, *OK)
@@ -62,13 +66,13 @@ async def test_endpoints_are_told_as_they_are_doing(
     """What is under way, and why and how long one is left out."""
     nursery.start_soon(scene.running.ask, chat_body(model="alpha"))
     await trio.testing.wait_all_tasks_blocked()
-    [cluster] = await scene.serving.backends()
+    [cluster] = (await scene.serving.backends()).clusters
     # Which of the two comes first is drawn.
     at = [each.in_flight for each in cluster.endpoints].index(1)
     scene.backends[1 - at].plays = [failing(500)]
     await scene.running.ask(chat_body(model="alpha"))
     await trio.sleep(20)
-    [later] = await scene.serving.backends()
+    [later] = (await scene.serving.backends()).clusters
 
     assert (cluster.name, cluster.breaker.active, cluster.breaker.open) == ("alpha", 1, False)
     assert [each.available for each in cluster.endpoints] == [True, True]
@@ -102,3 +106,39 @@ async def test_drain_is_wanted_once(scene: Scene) -> None:
 
     assert scene.serving.drain_wanted.is_set()
     assert (view.ready, view.draining) == (False, True)
+
+
+async def test_process_is_told_as_the_only_worker(
+    scene: Scene, autojump_clock: trio.testing.MockClock
+) -> None:
+    """With its components, of which those that run for every version are one."""
+    await trio.testing.wait_all_tasks_blocked()
+    view = await scene.serving.view()
+    [process] = view.processes
+
+    uptime_s = process.uptime_s
+    assert process == WorkerView(1, os.getpid(), "serving", 1, 0, uptime_s)
+    assert view.components == (
+        ComponentView("backend timers", 0, "restart", "running", 0, ""),
+        ComponentView("ejection", 0, "restart", "running", 0, ""),
+    )
+    assert view.missing == ()
+
+
+async def test_endpoint_is_taken_out_at_once(
+    scene: Scene, autojump_clock: trio.testing.MockClock
+) -> None:
+    """And that is told; there is nobody to wait for."""
+    [cluster] = (await scene.serving.backends()).clusters
+    first = cluster.endpoints[0].name
+
+    change = await scene.serving.quarantine.take_out("alpha", first)
+    [later] = (await scene.serving.backends()).clusters
+    [entry] = scene.serving.quarantine.entries
+
+    assert change == QuarantineChange("alpha", first, quarantined=True, left=1)
+    assert [(each.quarantined, each.available) for each in later.endpoints] == [
+        (True, False),
+        (False, True),
+    ]
+    assert (entry.model, entry.endpoint, entry.served) == ("alpha", first, True)
