@@ -21,6 +21,8 @@ from vsr.resources.snapshot import Snapshot
 _NAME = "management"
 _IDLE_S = 60.0
 """Source: the reference's listener."""
+_MAX_CONNECTIONS = 1_000
+"""Enough for operators; further ones wait, and take no memory from requests of clients."""
 _log = logging.getLogger("vsr")
 
 
@@ -120,7 +122,14 @@ class ManagementListener:
         if wanted.tls is not None:
             certificates = await load(load_certificate, wanted, self.folder, abandon_on_cancel=True)
         server = self._server or Server(self.network, self.front)
-        listener = Listener(_NAME, wanted.address, wanted.port, _IDLE_S, tls=wanted.tls)
+        listener = Listener(
+            _NAME,
+            wanted.address,
+            wanted.port,
+            _IDLE_S,
+            max_connections=_MAX_CONNECTIONS,
+            tls=wanted.tls,
+        )
         try:
             change = await server.prepare([listener], certificates)
         except BindFailed as error:
