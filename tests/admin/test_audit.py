@@ -124,3 +124,13 @@ def test_lifecycle_is_noted_once_per_attempt() -> None:
         "stage": "parse",
         "codes": ["invalid_document"],
     }
+
+
+def test_long_path_is_cut() -> None:
+    """Whoever asks says how long it is, and entries are held."""
+    audit = audit_of(0)
+    audit.note_request(
+        "recipe.save", request_id="r", role="viewer", place=("PUT", "/x" * 10_000), status=403
+    )
+
+    assert audit.page({}).entries[0].path == "/x" * 128

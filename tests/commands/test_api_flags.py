@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from vsr.commands.api_flags import read_api
+from vsr.commands.api_flags import Target, read_api
 
 CONTEXT, PARAMETER = click.Context(click.Command("x")), click.Option(["--x"])
 
@@ -11,13 +11,25 @@ CONTEXT, PARAMETER = click.Context(click.Command("x")), click.Option(["--x"])
 def test_url_of_the_api_has_a_default(monkeypatch: pytest.MonkeyPatch) -> None:
     """Moved by the launcher's offset."""
     monkeypatch.delenv("VLLM_SR_PORT_OFFSET", raising=False)
-    assert read_api(CONTEXT, PARAMETER, None) == "http://127.0.0.1:8080"
+    assert read_api(CONTEXT, PARAMETER, None) == Target("http://127.0.0.1:8080")
     monkeypatch.setenv("VLLM_SR_PORT_OFFSET", "100")
-    assert read_api(CONTEXT, PARAMETER, None) == "http://127.0.0.1:8180"
-    assert read_api(CONTEXT, PARAMETER, "https://router:9000/") == "https://router:9000"
+    assert read_api(CONTEXT, PARAMETER, None).url == "http://127.0.0.1:8180"
+    assert read_api(CONTEXT, PARAMETER, "https://router:9000/").url == "https://router:9000"
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:8080", "ftp://x", "http://", "http://u:p@x"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "127.0.0.1:8080",
+        "ftp://x",
+        "http://",
+        "http://u:p@x",
+        "http://x:0",
+        "http://x:70000",
+        "http://x?y",
+        "http://x#y",
+    ],
+)
 def test_url_must_be_one(url: str) -> None:
     """Without credentials: processes are listed with their flags."""
     with pytest.raises(click.BadParameter):

@@ -17,3 +17,10 @@ def test_changes_are_told_in_lines() -> None:
     assert lines[3].startswith('    - "yyy')
     assert len(lines[3]) == 80
     assert lines[3].endswith("...")
+
+
+def test_change_has_one_line_where_nothing_is_cut() -> None:
+    """For another program."""
+    lines = list(change_lines([Change("", "removed", "y" * 200, None)], None))
+
+    assert lines == [f'- (document): "{"y" * 200}"']

@@ -17,6 +17,7 @@ from vsr.config.child import ChildInspector
 from vsr.config.history import Document, History
 from vsr.config.lifecycle import Compiled, Lifecycle, Refused, Update
 from vsr.config.origin import Origin
+from vsr.config.persisted import replace_file
 from vsr.config.precompiled import Precompiled
 from vsr.config.recorder import DiskRecorder
 from vsr.config.sources.file import FileSource
@@ -205,6 +206,36 @@ async def test_document_of_somebody_else_is_not_overwritten(scene: Scene) -> Non
 
     assert scene.file.read_bytes() == OLD
     assert scene.deployments.attributions.origin_of(NEW) is None
+
+
+async def test_document_that_nobody_has_seen_is_told_to_be_overwritten(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once, and not after the time that an activation may take."""
+
+    def replace_and_lose(path: Path, document: Document, replaced: bytes) -> None:
+        replace_file(path, document, replaced)
+        path.write_bytes(b"theirs\n")
+
+    monkeypatch.setattr("vsr.compose.deployments.replace_file", replace_and_lose)
+
+    with trio.fail_after(10), pytest.raises(DocumentChanged):
+        await scene.deployments.deploy(Document(NEW), Origin("api"), OLD, Checked())
+
+    assert scene.world.compiled == [b"theirs\n"]
+    assert scene.deployments.attributions.origin_of(NEW) is None
+
+
+async def test_end_of_another_change_is_not_that_of_ours(scene: Scene) -> None:
+    """One that began before goes on to its end."""
+    scene.world.compile_s = 0.2
+    scene.file.write_bytes(b"theirs\n")
+    while scene.deployments.standing(b"theirs\n") != "pending":  # noqa: ASYNC110  # as above
+        await trio.sleep(0.001)
+
+    assert await scene.deploy(NEW, b"theirs\n") == "active"
+
+    assert scene.world.compiled == [b"theirs\n", NEW]
 
 
 async def test_file_that_cannot_be_written_is_told(scene: Scene) -> None:

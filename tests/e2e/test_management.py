@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 import pytest
 import trio
+import trustme
 
 from tests.e2e.process import ROUTER, START_S, VLLM_SR, Started, free_port, start
 from tests.fakes.backend import BACKEND_HOST
@@ -77,10 +78,15 @@ class Managed:
             capture_stdout=True,
             capture_stderr=True,
             check=False,
-            env={**os.environ, "VSR_MGMT_TOKEN": TOKENS[role], "VSR_ADMIN_URL": self.url},
+            env={
+                **os.environ,
+                "COLUMNS": "80",
+                "VSR_MGMT_TOKEN": TOKENS[role],
+                "VSR_ADMIN_URL": self.url,
+            },
         )
         output = (done.stdout + done.stderr).decode()
-        if "json" not in arguments:
+        if "json" not in arguments and "--json" not in arguments:
             assert all(len(line) <= 80 for line in done.stdout.decode().splitlines()), output
         return done.returncode, output
 
@@ -292,6 +298,40 @@ async def test_commands_tell_of_a_router(managed: Managed, tmp_path: Path) -> No
     assert (plan[0], "it would be served" in plan[1]) == (0, True)
     assert (applied[0], "Version 2 serves." in applied[1]) == (0, True)
     assert (denied[0], "FORBIDDEN" in denied[1]) == (1, True)
+
+
+async def test_api_moves_and_speaks_tls(managed: Managed, tmp_path: Path) -> None:
+    """By a document that it is sent; SIGHUP loads a certificate anew."""
+    port = free_port()
+    first, second = trustme.CA(), trustme.CA()
+    _write_pair(first, managed.file.parent)
+    first.cert_pem.write_to_path(str(tmp_path / "first.pem"))
+    second.cert_pem.write_to_path(str(tmp_path / "second.pem"))
+    part = tmp_path / "part.yaml"
+    tls = "{cert_file: tls.crt, key_file: tls.key}"
+    part.write_text(f"global: {{services: {{management_api: {{port: {port}, tls: {tls}}}}}}}\n")
+
+    applied = await managed.run("config", "apply", "--mode", "merge", str(part))
+    at_old = await managed.run("status")
+    managed.url = f"https://127.0.0.1:{port}"
+    stranger = await managed.run("status")
+    trusted = await managed.run("status", "--admin-ca-file", str(tmp_path / "first.pem"))
+    _write_pair(second, managed.file.parent)
+    managed.started.send(signal.SIGHUP)
+    with trio.fail_after(START_S):
+        await managed.started.says(re.compile("configuration version 3 serves"))
+    reloaded = await managed.run("status", "--admin-ca-file", str(tmp_path / "second.pem"))
+
+    assert applied[0] == 0, applied
+    assert (at_old[0], "Connection refused" in at_old[1]) == (1, True)
+    assert (stranger[0], "--admin-ca-file says whom to trust" in stranger[1]) == (1, True)
+    assert (trusted[0], reloaded[0]) == (0, 0), (trusted, reloaded)
+
+
+def _write_pair(authority: trustme.CA, folder: Path) -> None:
+    issued = authority.issue_cert("127.0.0.1")
+    issued.private_key_and_cert_chain_pem.write_to_path(str(folder / "tls.crt"))
+    issued.private_key_pem.write_to_path(str(folder / "tls.key"))
 
 
 async def test_drain_ends_the_process(managed: Managed) -> None:

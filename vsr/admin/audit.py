@@ -14,6 +14,8 @@ from vsr.admin.answer import Invalid, rfc3339
 from vsr.config.attempt import Attempt, AttemptStatus
 
 CAPACITY = 10_000
+MAX_PATH = 256
+"""Characters of a path that are held: names in it are of any length."""
 _DEFAULT_LIMIT, _MAX_LIMIT = 100, 1000
 _ACTIONS = {
     AttemptStatus.ACTIVE: "config.activate",
@@ -95,7 +97,7 @@ class Audit:
             place: method and path.
             status: it was answered with.
         """
-        method, path = place
+        method, path = place[0], place[1][:MAX_PATH]
         entry = self._next(action, request_id, role)
         self._add(msgspec.structs.replace(entry, method=method, path=path, status=status))
 

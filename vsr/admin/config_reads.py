@@ -50,7 +50,9 @@ class ConfigReads:
             Refusal: it cannot be read, or is not valid.
         """
         text = await persisted(self.configuration)
-        question = Inspect(text, wants_json=True, reveals=call.caller.sees_secrets)
+        question = Inspect(
+            text, is_persisted=True, wants_json=True, reveals=call.caller.sees_secrets
+        )
         inspected = await self.configuration.inspect(question)
         lines = (etag_line(text), *self._serving_lines())
         if inspected.reasons:

@@ -50,10 +50,7 @@ class ConfigWrites:
 
         async def merged(current: bytes) -> Change:
             question = Inspect(text, mode=Mode.MERGE, base=current, compares=False)
-            inspected, checked = await self.configuration.examine(question)
-            refuse(inspected.reasons, "CONFIG_VALIDATION_ERROR")
-            document, origin = Document(inspected.candidate), origin_of(call, OriginSource.API)
-            return Change(document, origin, checked=checked)
+            return await self._looked_at(call, question)
 
         return await self.in_turn(call, merged)
 
@@ -61,10 +58,16 @@ class ConfigWrites:
         """Answer `PUT /api/v1/config`."""
         text = text_of(call)
 
-        async def whole(_current: bytes) -> Change:  # noqa: ASYNC124  # as the others are
-            return Change(Document(text), origin_of(call, OriginSource.API))
+        async def whole(_current: bytes) -> Change:
+            return await self._looked_at(call, Inspect(text))
 
         return await self.in_turn(call, whole)
+
+    async def _looked_at(self, call: Call, question: Inspect) -> Change:
+        inspected, checked = await self.configuration.examine(question)
+        refuse(inspected.reasons, "CONFIG_VALIDATION_ERROR")
+        document = Document(inspected.candidate)
+        return Change(document, origin_of(call, OriginSource.API), checked=checked)
 
     async def rollback(self, call: Call) -> Answer:
         """Answer `POST /api/v1/config/rollback`."""

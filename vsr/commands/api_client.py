@@ -1,22 +1,30 @@
 """Asking the management API of a Router that runs."""
 
+import contextlib
 import json
 import os
 import sys
 from collections.abc import Mapping
-from typing import NoReturn, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 import click
 import msgspec
 
-from vsr.commands.api_flags import TOKEN_VARIABLE
+from vsr.commands.api_flags import TOKEN_VARIABLE, Target
+
+if TYPE_CHECKING:
+    import ssl
 
 _Kind = TypeVar("_Kind")
 _TIMEOUT_S = 60.0
 """More than a change may take."""
 _MAX_ANSWER_BYTES = 64 * 1024 * 1024
 _FIRST_ERROR = 400
+FIRST_FAULTS = 20
+"""That are told; a document of another kind has one for every line."""
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -26,6 +34,15 @@ class Told(msgspec.Struct, frozen=True):
     body: bytes
     etag: str = ""
 
+    @property
+    def is_json(self) -> bool:
+        """Return whether a program would know what to make of it."""
+        try:
+            msgspec.json.decode(self.body)
+        except msgspec.MsgspecError:
+            return False
+        return True
+
     def read(self, kind: type[_Kind]) -> _Kind:
         """Return its content as a class, more members than it has allowed."""
         return msgspec.json.decode(self.body, type=kind)
@@ -34,9 +51,11 @@ class Told(msgspec.Struct, frozen=True):
 class Api(msgspec.Struct, frozen=True):
     """One management API."""
 
-    url: str
+    target: Target
+    as_json: bool = False
+    """Whether refusals are told as they came."""
 
-    def ask(
+    def ask(  # of a request
         self,
         method: str,
         path: str,
@@ -44,6 +63,7 @@ class Api(msgspec.Struct, frozen=True):
         *,
         if_match: str = "",
         allowed: tuple[int, ...] = (),
+        names: Mapping[str, str] = NO_NAMES,
     ) -> Told:
         """Send a request; anything but success ends the command with a message.
 
@@ -53,6 +73,7 @@ class Api(msgspec.Struct, frozen=True):
             body: plain values, sent as JSON; None: nothing is sent.
             if_match: precondition; empty: none.
             allowed: statuses from 400 that the caller reads itself.
+            names: of files in reasons, by what the API calls them.
         """
         headers = {"accept": "application/json"}
         if token := os.environ.get(TOKEN_VARIABLE, "").strip():
@@ -64,7 +85,10 @@ class Api(msgspec.Struct, frozen=True):
             headers["content-type"] = "application/json"
         told = self._exchange(method, path, content, headers)
         if told.status >= _FIRST_ERROR and told.status not in allowed:
-            fail(_error_text(told))
+            if self.as_json and told.is_json:
+                echo_json(told)
+                sys.exit(1)
+            fail(_error_text(told, names))
         return told
 
     def etag(self) -> str:
@@ -76,20 +100,40 @@ class Api(msgspec.Struct, frozen=True):
     ) -> Told:
         import http.client  # noqa: PLC0415  # takes a while, and `--help` asks nobody
 
-        parts = urlsplit(self.url)
-        kind = (
-            http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        )
+        parts = urlsplit(self.target.url)
+        host = parts.hostname or ""
         try:
             # Nothing is followed or retried: a token goes where it was sent, once.
-            connection = kind(parts.hostname or "", parts.port, timeout=_TIMEOUT_S)
-            connection.request(method, parts.path.rstrip("/") + path, content, dict(headers))
-            response = connection.getresponse()
-            answer = response.read(_MAX_ANSWER_BYTES)
+            connection = (
+                http.client.HTTPConnection(host, parts.port, timeout=_TIMEOUT_S)
+                if parts.scheme == "http"
+                else http.client.HTTPSConnection(
+                    host, parts.port, timeout=_TIMEOUT_S, context=self._context()
+                )
+            )
+            with contextlib.closing(connection):
+                connection.request(method, parts.path.rstrip("/") + path, content, dict(headers))
+                response = connection.getresponse()
+                answer = response.read(_MAX_ANSWER_BYTES)
         except (OSError, http.client.HTTPException, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            fail(f"the management API at {self.url} cannot be asked: {reason}")
+            fail(f"the management API at {self.target.url} cannot be asked: {_reason(error)}")
         return Told(response.status, answer, response.headers.get("etag", ""))
+
+    def _context(self) -> "ssl.SSLContext":
+        import ssl  # noqa: PLC0415  # as above
+
+        return ssl.create_default_context(cafile=self.target.ca_file)
+
+
+def _reason(error: Exception) -> str:
+    """Return why nothing came back, in words of the one who asked."""
+    told = getattr(error, "verify_message", "")
+    if told:
+        return f"{told}; --admin-ca-file says whom to trust"
+    if getattr(error, "reason", "") in {"WRONG_VERSION_NUMBER", "HTTP_REQUEST"}:
+        return "it does not speak TLS; is it http://?"
+    text = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
+    return str(text) or type(error).__name__
 
 
 def echo_json(told: Told) -> None:
@@ -103,30 +147,43 @@ def fail(message: str) -> NoReturn:
     sys.exit(1)
 
 
-class _Reason(msgspec.Struct, frozen=True):
+class Fault(msgspec.Struct, frozen=True):
+    """One fault of a document, as a reason or as a finding tells it."""
+
     message: str = ""
     path: str = ""
+    field: str = ""
+    """Another word for `path`."""
     file: str = ""
     line: int = 0
+
+
+def fault_line(fault: Fault, names: Mapping[str, str]) -> str:
+    """Return a fault as the commands that read files tell it: `file:line: path: what`."""
+    place = ""
+    if fault.file:
+        line = f":{fault.line}" if fault.line else ""
+        place = f"{names.get(fault.file, fault.file)}{line}: "
+    return f"{place}{fault.path or fault.field or '(document)'}: {fault.message}"
 
 
 class _Error(msgspec.Struct, frozen=True):
     code: str = ""
     message: str = ""
-    reasons: tuple[_Reason, ...] = ()
+    reasons: tuple[Fault, ...] = ()
 
 
 class _ErrorBody(msgspec.Struct, frozen=True):
     error: _Error = _Error()
 
 
-def _error_text(told: Told) -> str:
+def _error_text(told: Told, names: Mapping[str, str]) -> str:
     try:
         error = told.read(_ErrorBody).error
     except msgspec.MsgspecError:
         return f"status {told.status}, and no word of why: is this the management API?"
     lines = [f"{error.code}: {error.message}" if not error.reasons else error.code]
-    for reason in error.reasons:
-        place = f"{reason.file}:{reason.line}: " if reason.file else ""
-        lines.append(f"  {place}{reason.path or '(document)'}: {reason.message}")
+    lines.extend(f"  {fault_line(each, names)}" for each in error.reasons[:FIRST_FAULTS])
+    if more := len(error.reasons) - FIRST_FAULTS:
+        lines += [f"  and {more} more; --json tells them all"] if more > 0 else []
     return "\n".join(lines)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from vsr.commands.table import WIDTH
+from vsr.commands.table import WIDTH, cut
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 _INDENT = "    "
@@ -20,18 +20,23 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
     after: object = None
 
 
-def change_lines(changes: Iterable[Change]) -> Iterator[str]:
-    """Yield the lines of changes: a sign, the path, and what stands there where that fits."""
+def change_lines(changes: Iterable[Change], width: int | None = WIDTH) -> Iterator[str]:
+    """Yield the lines of changes: a sign, the path, and what stands there where that fits.
+
+    Args:
+        changes: of a document.
+        width: see `table.room`; None: every change has one line, however long.
+    """
     for change in changes:
         head = f"{_SIGNS.get(change.kind, '?')} {change.path or '(document)'}"
         values = _values(change)
         line = f"{head}: {' -> '.join(values)}"
-        if len(line) <= WIDTH:
+        if width is None or len(line) <= width:
             yield line
             continue
         yield f"{head}:"
         for sign, value in zip(_signs(change), values, strict=True):
-            yield _cut(f"{_INDENT}{sign} {value}")
+            yield cut(f"{_INDENT}{sign} {value}", width)
 
 
 def _values(change: Change) -> list[str]:
@@ -47,7 +52,3 @@ def _values(change: Change) -> list[str]:
 
 def _signs(change: Change) -> str:
     return {"added": "+", "removed": "-"}.get(change.kind, "-+")
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."

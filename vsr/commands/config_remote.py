@@ -1,16 +1,18 @@
 """What `vllm-sr config versions | plan | apply | rollback | diff` do; see `config_commands`."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 import msgspec
 
-from vsr.commands.api_client import Api, Told, echo_json, fail
+from vsr.commands.api_client import FIRST_FAULTS, Api, Fault, Told, echo_json, fail, fault_line
 from vsr.commands.change_lines import Change, change_lines
-from vsr.commands.table import table, wrapped
+from vsr.commands.table import room, table, wrapped
 
 _CONFIG = "/api/v1/config"
+_STANDARD_INPUT = "-"
 
 
 class _Version(msgspec.Struct, frozen=True):
@@ -23,26 +25,19 @@ class _Version(msgspec.Struct, frozen=True):
     active: bool
 
 
-class _Finding(msgspec.Struct, frozen=True):
-    message: str
-    field: str = ""
-    path: str = ""
-    line: int = 0
-
-
 class _Plan(msgspec.Struct, frozen=True):
     valid: bool
     changes: tuple[Change, ...] | None = None
     reused: tuple[str, ...] = ()
-    restart_required: tuple[_Finding, ...] = ()
-    errors: tuple[_Finding, ...] = ()
-    warnings: tuple[_Finding, ...] = ()
+    restart_required: tuple[Fault, ...] = ()
+    errors: tuple[Fault, ...] = ()
+    warnings: tuple[Fault, ...] = ()
 
 
 class _Validation(msgspec.Struct, frozen=True):
     valid: bool
     diff: tuple[Change, ...] | None = None
-    errors: tuple[_Finding, ...] = ()
+    errors: tuple[Fault, ...] = ()
 
 
 class _Deployed(msgspec.Struct, frozen=True):
@@ -59,16 +54,15 @@ def tell_versions(api: Api, output: str) -> None:
         return
     rows = [
         (
-            str(each.config_version or "-"),
-            "active" if each.active else "",
+            f"{each.config_version or '-'}{' (active)' if each.active else ''}",
             each.timestamp,
             each.source + (f" of {each.rollback_of}" if each.rollback_of else ""),
-            each.hash[:12],
+            each.hash[:8],
             each.version,
         )
         for each in told.read(list[_Version])
     ]
-    click.echo(table(("VERSION", "", "RECORDED", "FROM", "SHA-256", "ID"), rows))
+    click.echo(table(("VERSION", "RECORDED", "FROM", "SHA-256", "ID"), rows, room()))
 
 
 def roll_back(version: str, api: Api, output: str) -> None:
@@ -82,8 +76,17 @@ def apply_file(file: Path, mode: str, api: Api, output: str) -> None:
     """Write a file to the document, and serve it."""
     method = "PUT" if mode == "replace" else "PATCH"
     body = {"yaml": _text(file)}
-    told = api.ask(method, _CONFIG, body, if_match=api.etag(), allowed=(503,))
+    names = _names(file, mode)
+    told = api.ask(method, _CONFIG, body, if_match=api.etag(), allowed=(503,), names=names)
     _tell_deployed(told, output)
+
+
+def _names(file: Path, mode: str) -> dict[str, str]:
+    """Return what FILE is called by the API, and what it is merged into."""
+    name = "(standard input)" if str(file) == _STANDARD_INPUT else str(file)
+    if mode == "replace":
+        return {"document": name}
+    return {"patch": name, "document": "(what it is merged to)"}
 
 
 def plan_file(file: Path, mode: str, api: Api, output: str) -> None:
@@ -93,7 +96,7 @@ def plan_file(file: Path, mode: str, api: Api, output: str) -> None:
     if output == "json":
         echo_json(told)
     else:
-        _tell_plan(found)
+        _tell_plan(found, _names(file, mode))
     sys.exit(0 if found.valid and not found.restart_required else 1)
 
 
@@ -109,7 +112,7 @@ def compare(files: tuple[str, ...], api: Api, output: str) -> None:
     if output == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(changes), indent=2).decode())
     else:
-        for line in change_lines(changes):
+        for line in change_lines(changes, room()):
             click.echo(line)
         if not changes:
             click.echo("nothing differs")
@@ -120,7 +123,7 @@ def _from_serving(file: Path, api: Api) -> tuple[Change, ...]:
     body = {"yaml": _text(file), "compare_to_active": True}
     found = api.ask("POST", f"{_CONFIG}/validate", body).read(_Validation)
     if found.diff is None:
-        _tell_findings("error", found.errors)
+        _tell_faults("error", found.errors, _names(file, "replace"))
         fail("the two cannot be compared: one of them is not valid")
     return found.diff
 
@@ -131,33 +134,41 @@ def _between(file: Path, other: Path) -> tuple[Change, ...]:
     from vsr.config.inspecting import Subject  # noqa: PLC0415
     from vsr.config.inspection import Inspect  # noqa: PLC0415
 
-    question = Inspect(other.read_bytes(), base=_text(file).encode(), file=str(other))
-    found, _ = Subject(os.environ).of(question)
-    if found.changes is None:
-        for reason in found.reasons:
-            click.echo(f"{reason.file}:{reason.line}: {reason.path}: {reason.message}", err=True)
-        fail("the two cannot be compared: one of them is not valid")
-    return msgspec.convert(msgspec.to_builtins(found.changes), tuple[Change, ...])
+    subject = Subject(os.environ)
+    before, after = _text(file).encode(), _text(other).encode()
+    for each, text in ((file, before), (other, after)):
+        found, valid = subject.of(Inspect(text, file=str(each)))
+        if valid is None:
+            faults = msgspec.convert(msgspec.to_builtins(found.reasons), tuple[Fault, ...])
+            _tell_faults("error", faults, {"document": str(each)})
+            fail("the two cannot be compared: one of them is not valid")
+    found, _ = subject.of(Inspect(after, base=before, file=str(other)))
+    return msgspec.convert(msgspec.to_builtins(found.changes or ()), tuple[Change, ...])
 
 
-def _tell_plan(found: _Plan) -> None:
-    for line in change_lines(found.changes or ()):
+def _tell_plan(found: _Plan, names: Mapping[str, str]) -> None:
+    for line in change_lines(found.changes or (), room()):
         click.echo(line)
     if found.changes == ():
         click.echo("nothing changes")
-    _tell_findings("error", found.errors)
-    _tell_findings("needs a restart", found.restart_required)
-    _tell_findings("warning", found.warnings)
+    _tell_faults("error", found.errors, names)
+    _tell_faults("needs a restart", found.restart_required, names)
+    _tell_faults("warning", found.warnings, names)
     if found.valid and found.reused:
         click.echo(f"goes on as it is: {', '.join(found.reused)}")
-    click.echo("it would be served" if found.valid else "it would be refused")
+    if found.valid and found.restart_required:
+        click.echo("it would be refused without a restart")
+    else:
+        click.echo("it would be served" if found.valid else "it would be refused")
 
 
-def _tell_findings(kind: str, found: tuple[_Finding, ...]) -> None:
-    for each in found:
-        line = f" (line {each.line})" if each.line else ""
-        path = each.field or each.path or "(document)"
-        click.echo(wrapped(f"{kind}: {path}{line}: {each.message}", 4))
+def _tell_faults(kind: str, found: tuple[Fault, ...], names: Mapping[str, str]) -> None:
+    for each in found[:FIRST_FAULTS]:
+        line, width = f"{kind}: {fault_line(each, names)}", room()
+        # As compilers tell it where another program reads it.
+        click.echo(line if width is None else wrapped(line, 4, width=width))
+    if len(found) > FIRST_FAULTS:
+        click.echo(f"and {len(found) - FIRST_FAULTS} more; --json tells them all")
 
 
 def _tell_deployed(told: Told, output: str) -> None:
@@ -165,7 +176,7 @@ def _tell_deployed(told: Told, output: str) -> None:
     if output == "json":
         echo_json(told)
     else:
-        click.echo(wrapped(found.message, 4))
+        click.echo(wrapped(found.message, 4, width=room()))
         if found.version:
             click.echo(f"what was there before is kept as {found.version}")
     if found.status == "activation_failed":
@@ -173,8 +184,11 @@ def _tell_deployed(told: Told, output: str) -> None:
 
 
 def _text(file: Path) -> str:
+    """Return what a file holds, or standard input where it is called `-`."""
     try:
-        return file.read_text(encoding="utf-8")
+        if str(file) == _STANDARD_INPUT:
+            return sys.stdin.buffer.read().decode()
+        return file.read_bytes().decode()
     except OSError as error:
         fail(f"{file}: {error.strerror or 'it cannot be read'}")
     except UnicodeDecodeError:

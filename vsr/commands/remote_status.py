@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from vsr.commands.api_client import Api, echo_json
-from vsr.commands.table import table, wrapped
+from vsr.commands.table import room, table, wrapped
 
 
 class _Origin(msgspec.Struct, frozen=True):
@@ -93,7 +93,7 @@ def tell_status(api: Api, output: str) -> None:
         echo_json(told)
         return
     for name, text in _rows(told.read(_Status)):
-        click.echo(wrapped(text, 16, first=name or " "))
+        click.echo(wrapped(text, 16, first=name or " ", width=room()))
 
 
 def _rows(found: _Status) -> list[tuple[str, str]]:
@@ -140,7 +140,7 @@ def tell_backends(api: Api, output: str) -> None:
     clusters = told.read(_Backends).clusters
     rows = [_row(cluster, each) for cluster in clusters for each in cluster.endpoints]
     head = ("MODEL", "ENDPOINT", "STATE", "IN FLIGHT", "BREAKER", "ATTEMPTS")
-    click.echo(table(head, rows))
+    click.echo(table(head, rows, room()))
 
 
 def _row(cluster: _Cluster, endpoint: _Endpoint) -> tuple[str, ...]:

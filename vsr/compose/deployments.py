@@ -164,11 +164,23 @@ class Deployments:
         try:
             await self._write(document, origin, replaced)
             with trio.move_on_after(ACTIVATION_S):
-                await waiting.done.wait()
+                while waiting.ended is None:
+                    await waiting.wait()
+                    await self._check_unseen(document, waiting)
         finally:
             self.lifecycle.observers.remove(waiting.observe)
             self.precompiled.drop()
         return waiting.ended
+
+    async def _check_unseen(self, document: Document, waiting: "_Waiting") -> None:
+        """Look whether a document that was written is there yet, if nobody has found it so far.
+
+        Raises:
+            DocumentChanged: somebody has written another one before it was found.
+        """
+        if not waiting.has_begun and await self.read() != document.text and not waiting.has_begun:
+            self.attributions.withdraw(document.text)
+            raise DocumentChanged
 
     async def _write(self, document: Document, origin: Origin, replaced: bytes) -> None:
         if self.lifecycle.is_shutting_down:
@@ -215,14 +227,23 @@ class _Waiting:
     """Waits for the change that has a certain origin: this very object."""
 
     origin: Origin
+    has_begun: bool = False
     ended: Attempt | None = None
-    done: trio.Event = attrs.field(factory=trio.Event)
+    _heard: trio.Event = attrs.field(factory=trio.Event)
 
     def observe(self, attempt: Attempt) -> None:
-        """Take note of its end."""
-        if attempt.origin is self.origin and attempt.finished_at is not None:
+        """Take note of a change: of its beginning and its end, and of the end of any other."""
+        is_mine, has_ended = attempt.origin is self.origin, attempt.finished_at is not None
+        self.has_begun = self.has_begun or is_mine
+        if is_mine and has_ended:
             self.ended = attempt
-            self.done.set()
+        if has_ended:
+            self._heard.set()
+
+    async def wait(self) -> None:
+        """Wait until a change has ended, this one or another."""
+        await self._heard.wait()
+        self._heard = trio.Event()
 
 
 async def _told(work: Callable[[], _T]) -> _T:

@@ -23,6 +23,8 @@ _NAME = "management"
 COMPONENT = "management API"
 _IDLE_S = 60.0
 """Source: the reference's listener."""
+_MAX_CONNECTIONS = 1_000
+"""Enough for operators; further ones wait, and take no memory from requests of clients."""
 _log = logging.getLogger("vsr")
 
 
@@ -129,7 +131,14 @@ class ManagementListener:
         if wanted.tls is not None:
             certificates = await load(load_certificate, wanted, self.folder, abandon_on_cancel=True)
         server = self._server or Server(self.network, self.front)
-        listener = Listener(_NAME, wanted.address, wanted.port, _IDLE_S, tls=wanted.tls)
+        listener = Listener(
+            _NAME,
+            wanted.address,
+            wanted.port,
+            _IDLE_S,
+            max_connections=_MAX_CONNECTIONS,
+            tls=wanted.tls,
+        )
         try:
             change = await server.prepare([listener], certificates)
         except BindFailed as error:

@@ -37,7 +37,7 @@ class Subject:
         except ConfigRejected as error:
             return Inspected(candidate, _without_quotes(error)), None
         allowed = None if question.may_read_files else _named_in(question.known)
-        report = _report(question.file, allowed)
+        report = _report(question, allowed)
         try:
             valid = read_bytes(candidate, self.environ, report)
         except ConfigRejected as error:
@@ -56,15 +56,17 @@ class Subject:
         if question.base is None or not question.compares:
             return None
         try:
-            before = read_bytes(question.base, self.environ, _report(question.file))
+            before = read_bytes(question.base, self.environ, _report(question))
         except ConfigRejected:
             return None
         return differences(_side(before), _side(valid))
 
 
-def _report(file: str | None, allowed: frozenset[str] | None = None) -> Report:
+def _report(question: Inspect, allowed: frozenset[str] | None = None) -> Report:
+    file = question.file
     files = DocumentFiles(None if file is None else Path(file).parent, allowed)
-    return Report(file or "document", files=files)
+    name = file if file is not None and question.is_persisted else "document"
+    return Report(name, files=files)
 
 
 def _json(valid: ValidDocument, question: Inspect) -> msgspec.Raw:

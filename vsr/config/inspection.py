@@ -31,6 +31,8 @@ class Inspect(msgspec.Struct, frozen=True):
     recipe: str | None = None
     """Name of the recipe in `base` that `text` takes the place of, or an empty text takes away;
     empty: `text` has the name. None: it is about no recipe."""
+    is_persisted: bool = False
+    """Whether the file holds this text, and is named in faults; else they say `document`."""
     compares: bool = True
     """Whether it is compared, where there is a base."""
     wants_json: bool = False
