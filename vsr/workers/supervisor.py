@@ -88,7 +88,13 @@ class Supervisor:
         problems = unshared(snapshot)
         if problems:
             raise ConfigRejected(problems)
-        sockets.commit(sockets.prepare(snapshot.listeners))
+        change = sockets.prepare(snapshot.listeners)
+        try:
+            change.open()
+        except ConfigRejected:
+            change.close()
+            raise
+        sockets.commit(change)
         opened = cls(
             folder.absolute(),
             sockets,
@@ -161,15 +167,17 @@ class Supervisor:
         """Let every worker serve what is prepared, in one step.
 
         Raises:
-            VsrError: no worker that has built it is left.
+            VsrError: no worker that has built it is left, or another process has come to listen
+                where this one would.
         """
         activation = prepared.activation
         if activation.outcome is not Outcome.AGREED:
             raise _error_of(activation)
+        prepared.change.open()
         self._parts = prepared.parts
         self._uncommitted = set(activation.agreed)
         self.word.store(self.fleet.commit())
-        # Ours are closed first: whichever worker is the last to close empties the queue.
+        # Who has come to one that is gone is served by the workers; nobody else comes there.
         self.sockets.commit(prepared.change)
         for serial in activation.agreed:
             self.crew.members[serial].outbox.put(Commit(activation.attempt))
