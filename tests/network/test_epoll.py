@@ -108,6 +108,33 @@ async def test_loop_rests_while_clients_wait_to_be_accepted() -> None:
         listener.close()
 
 
+async def test_acceptor_that_is_cancelled_does_not_stop_the_next_one() -> None:
+    """As when a listener is handed over while its acceptor is about to ask for the next client."""
+    async with running() as network:
+        listener = await network.listen(LOCALHOST, 0)
+        leaves = trio.CancelScope()
+
+        async def come_late() -> None:
+            with leaves:
+                await trio.lowlevel.cancel_shielded_checkpoint()
+                await trio.lowlevel.cancel_shielded_checkpoint()
+                await listener.accept()
+
+        async def serve() -> None:
+            (await listener.accept()).close()
+
+        with trio.fail_after(2):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(come_late)
+                nursery.start_soon(serve)
+                leaves.cancel()
+                await settle()
+                client = await network.connect(LOCALHOST, listener.port)
+
+        client.close()
+        listener.close()
+
+
 def fill_descriptors() -> list[int]:
     """Open descriptors until every number up to the highest one is taken."""
     highest = max(int(entry.name) for entry in Path("/proc/self/fd").iterdir())

@@ -81,6 +81,8 @@ class EpollListener:
         while not self._accepted:
             if self._closed:
                 raise ConnectionBroken
+            # Else one that is cancelled by now would take the place of whoever accepts after it.
+            await trio.lowlevel.checkpoint_if_cancelled()
             self._acceptor = trio.lowlevel.current_task()
             self._watch()
             await trio.lowlevel.wait_task_rescheduled(self._abort_accept)
