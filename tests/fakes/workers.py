@@ -109,6 +109,10 @@ class FakeServing:
         """End the drain."""
         self.forced.set()
 
+    def renew_certificates(self) -> None:
+        """Note it."""
+        self.history.append(("renew", self.version))
+
     async def metrics(self) -> Iterable[Family]:
         """Return the version as a count."""
         await trio.sleep(self.plans.metrics_s)

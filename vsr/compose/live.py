@@ -73,6 +73,8 @@ class LiveConfiguration:
     recorder: DiskRecorder
     opened: Opened
     components: Components
+    renew: Callable[[], None]
+    """Loads certificates anew."""
 
     @classmethod
     def of(
@@ -82,8 +84,17 @@ class LiveConfiguration:
         *,
         history_limit: int = DEFAULT_LIMIT,
         components: Components | None = None,
+        renew: Callable[[], None] = lambda: None,
     ) -> "LiveConfiguration":
-        """Return that of an installation which begins with `opened`."""
+        """Return that of an installation which begins with `opened`.
+
+        Args:
+            opened: what it begins with.
+            installation: takes what comes.
+            history_limit: configurations that are kept.
+            components: keeps parts of it going.
+            renew: loads anew what is read from files beside the document; called by SIGHUP.
+        """
         recorder = _recorder(opened.path, history_limit)
         lifecycle = Lifecycle(
             ChildCompiler(_CHILD),
@@ -93,7 +104,7 @@ class LiveConfiguration:
             observers=[_tell],
         )
         source = FileSource(opened.path, lifecycle.submit, lifecycle.reject)
-        return cls(lifecycle, source, recorder, opened, components or Components())
+        return cls(lifecycle, source, recorder, opened, components or Components(), renew)
 
     def management(
         self,
@@ -150,6 +161,7 @@ class LiveConfiguration:
             task_status.started()
             async for _ in signals:
                 self.source.reread()
+                self.renew()
 
 
 def _recorder(path: Path, limit: int) -> DiskRecorder:

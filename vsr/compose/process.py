@@ -91,6 +91,7 @@ def run_router(
             LocalInstallation(router, config_path.parent, binding),
             history_limit=history_limit,
             components=beside.components,
+            renew=router.server.renew_certificates,
         )
         beside.changes = live.run
         if binding is not None:

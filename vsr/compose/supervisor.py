@@ -7,7 +7,7 @@ from pathlib import Path
 import attrs
 import trio
 
-from vsr.compose.live import LiveConfiguration, open_document
+from vsr.compose.live import LiveConfiguration, Opened, open_document
 from vsr.compose.loop import Signals, outlive_hangups, run_until_signal
 from vsr.compose.metrics import serve_metrics
 from vsr.config.history import DEFAULT_LIMIT
@@ -50,17 +50,14 @@ def run_workers(
 
     async def serve(network: EpollNetwork, access_log: AccessLog, signals: Signals) -> None:
         del access_log  # workers write it
-        supervisor = Supervisor.open(
-            workers,
-            opened.snapshot,
-            opened.version,
-            config_path.parent,
-            SpawnWorker(_WORKER),
-            ListeningSockets(),
-        )
+        supervisor = _open(opened, workers)
         components = Components()
         live = LiveConfiguration.of(
-            opened, supervisor, history_limit=history_limit, components=components
+            opened,
+            supervisor,
+            history_limit=history_limit,
+            components=components,
+            renew=supervisor.renew_certificates,
         )
         async with trio.open_nursery() as tasks:
             await tasks.start(components.run, "workers", OnFailure.FATAL, supervisor.run)
@@ -75,6 +72,17 @@ def run_workers(
             tasks.cancel_scope.cancel(reason="drained")
 
     run_until_signal(serve)
+
+
+def _open(opened: Opened, workers: int) -> Supervisor:
+    return Supervisor.open(
+        workers,
+        opened.snapshot,
+        opened.version,
+        opened.path.parent,
+        SpawnWorker(_WORKER),
+        ListeningSockets(),
+    )
 
 
 async def _follow_until_signal(live: LiveConfiguration, signals: Signals) -> None:

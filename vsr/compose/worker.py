@@ -104,6 +104,10 @@ class ServingRouter:
         """End every request under way."""
         self.router.server.force_end()
 
+    def renew_certificates(self) -> None:
+        """Load them anew."""
+        self.router.server.renew_certificates()
+
     async def metrics(self) -> Iterable[Family]:
         """Return what is counted here; the library is loaded for the first reader, in a thread."""
         return (await trio.to_thread.run_sync(_load_metrics))(self.router)

@@ -49,6 +49,7 @@ class ListenerChange(msgspec.Struct):
     """Sockets that stay, and what they are next."""
     new: list[ListenerServer] = []
     gone: list[ListenerServer] = []
+    is_open: bool = False
 
     def open(self) -> None:
         """Let clients come to what was bound; they are served once this is committed.
@@ -56,11 +57,14 @@ class ListenerChange(msgspec.Struct):
         Raises:
             BindFailed: another process has come to listen there; `close` is to follow.
         """
+        if self.is_open:
+            return
         for server in self.new:
             try:
                 server.bound.open()
             except OSError as error:
                 raise BindFailed(server.resource, error.errno or 0) from None
+        self.is_open = True
 
     def close(self) -> None:
         """Close what was bound for it, where it is never served."""
@@ -124,10 +128,18 @@ class Server:
         """
         change = await self.prepare(listeners, self._certificates)
         try:
-            change.open()
+            self.begin_with(change)
         except BindFailed:
             change.close()
             raise
+
+    def begin_with(self, change: "ListenerChange") -> None:
+        """Serve what was prepared from the beginning; `run` follows.
+
+        Raises:
+            BindFailed: see `ListenerChange.open`.
+        """
+        change.open()
         self._listeners = change.new
 
     async def prepare(
@@ -171,12 +183,16 @@ class Server:
             raise BindFailed(resource, error.errno or 0) from None
 
     def commit(self, change: "ListenerChange") -> None:
-        """Serve other listeners from now on; `run` is running, and `change` is open.
+        """Serve other listeners from now on; `run` is running.
 
         One that is gone takes no connections any more; see `ListenerServer.leave` for its open
         ones.
+
+        Raises:
+            BindFailed: see `ListenerChange.open`; where that was called before, nothing can fail.
         """
         assert self._tasks is not None  # noqa: S101  # see above
+        change.open()
         for server, resource in change.kept:
             certificate = change.certificates.get(resource.name)
             if server.may_become(resource, certificate):
@@ -190,6 +206,12 @@ class Server:
             self._listeners.append(server)
             self._tasks.start_soon(server.accept_forever, self._tasks)
         self._forget_ended()
+
+    def renew_certificates(self) -> None:
+        """Load every certificate anew for connections to come; blocks on the disk."""
+        for server in self._listeners:
+            if server.certificate is not None:
+                server.certificate.renew()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until drained: returns once listeners and connections are closed."""

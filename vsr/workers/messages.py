@@ -63,13 +63,17 @@ class End(msgspec.Struct, frozen=True, tag="end"):
     """End what is under way."""
 
 
+class Renew(msgspec.Struct, frozen=True, tag="renew"):
+    """Load certificates anew: somebody asks for it; not answered."""
+
+
 class Scrape(msgspec.Struct, frozen=True, tag="scrape"):
     """Somebody asks for the metrics; answered by `Scraped`."""
 
     number: int
 
 
-Order = Word | Sockets | Part | Start | Prepare | Commit | Discard | Drain | End | Scrape
+Order = Word | Sockets | Part | Start | Prepare | Commit | Discard | Drain | End | Renew | Scrape
 """What a supervisor says, in order."""
 
 

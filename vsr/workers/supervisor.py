@@ -29,6 +29,7 @@ from vsr.workers.messages import (
     Part,
     Prepare,
     Refused,
+    Renew,
     Report,
     Scrape,
     Scraped,
@@ -209,6 +210,10 @@ class Supervisor:
     def force_end(self) -> None:
         """End every request under way."""
         self.crew.order(End())
+
+    def renew_certificates(self) -> None:
+        """Let every worker load them anew."""
+        self.crew.order(Renew())
 
     async def metrics(self) -> tuple[Family, ...]:
         """Return the metrics of all workers as one, as far as they tell them in time."""
