@@ -6,7 +6,7 @@ import pytest
 import trio
 import trio.testing
 
-from tests.compose.world import SLOW, World, start_world, version_of
+from tests.compose.world import SLOW, World, start_world, version_of, with_setting
 from tests.demo.raw_client import Got, ask, chat_body
 from tests.fakes.h2_client import H2Client
 from tests.fakes.router import as_snapshot
@@ -26,11 +26,6 @@ REST = b"1\r\n}\r\n0\r\n\r\n"
 async def world(nursery: trio.Nursery) -> World:
     """Return one that serves version 1."""
     return await start_world(nursery)
-
-
-def with_setting(world: World, setting: str) -> str:
-    """Return a document whose listener has one more setting."""
-    return world.document().replace("port: 8899", f"port: 8899, {setting}")
 
 
 class TakenListener(MemoryListener):

@@ -70,3 +70,8 @@ async def start_world(nursery: trio.Nursery) -> World:
     document = DOCUMENT.format(port=8899, more="", rest="", backend=address_of(backend))
     running = await start_router(nursery, network, document)
     return World(running, LocalInstallation(running.router, Path()), backend)
+
+
+def with_setting(world: World, setting: str) -> str:
+    """Return a document whose listener has one more setting."""
+    return world.document().replace("port: 8899", f"port: 8899, {setting}")
