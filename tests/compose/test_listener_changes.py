@@ -1,7 +1,9 @@
 """Listeners that change while clients are served."""
 
 import errno
+from collections.abc import Callable
 
+import attrs
 import pytest
 import trio
 import trio.testing
@@ -17,6 +19,7 @@ from vsr.errors import ConfigRejected
 from vsr.gateway.listener_server import LAST_REQUEST_S
 from vsr.network.memory import MemoryListener, MemoryNetwork
 from vsr.network.port import ConnectFailed
+from vsr.routing.generation import Active, Generation, Retired
 
 PART = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\n{\r\n"
 REST = b"1\r\n}\r\n0\r\n\r\n"
@@ -26,6 +29,31 @@ REST = b"1\r\n}\r\n0\r\n\r\n"
 async def world(nursery: trio.Nursery) -> World:
     """Return one that serves version 1."""
     return await start_world(nursery)
+
+
+@attrs.define
+class SwitchesByRequest:
+    """Implements `routing.generation.Active` as a worker that a request tells of a version."""
+
+    active: Active
+    commit: Callable[[], None] | None
+
+    @property
+    def current(self) -> Generation | None:
+        """Return what serves, which is something else by now."""
+        commit, self.commit = self.commit, None
+        if commit is not None:
+            commit()
+        return self.active.current
+
+    @property
+    def retired(self) -> Retired:
+        """Return those that served before."""
+        return self.active.retired
+
+    def activate(self, generation: Generation) -> None:
+        """Serve it."""
+        self.active.activate(generation)
 
 
 class TakenListener(MemoryListener):
@@ -225,6 +253,27 @@ async def test_silent_client_has_one_more_request_when_its_listener_ends(
     assert connection.is_gone
 
 
+@pytest.mark.parametrize("change", ["renamed", "removed"])
+async def test_request_that_switches_its_worker_is_served(
+    change: str, world: World, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Though it is the first of a listener that is gone when it is answered."""
+    second = ", {name: second, address: 127.0.0.1, port: 9001}"
+    await world.serve(world.document(more=second))
+    connection = await world.running.network.connect("router", 9001)
+    await trio.testing.wait_all_tasks_blocked()
+    more = second.replace("second", "other") if change == "renamed" else ""
+    prepared = await world.installation.prepare(as_snapshot(world.document(more=more)), 3)
+    gateway = world.running.router.gateway
+    gateway.active = SwitchesByRequest(gateway.active, prepared.commit_now)
+
+    got = await ask(connection, chat_body(model="small"))
+
+    assert (got.status, version_of(got), got.line(b"connection")) == (200, b"3", b"close")
+    [line] = await world.running.log()
+    assert line["listener"] == ("other" if change == "renamed" else "second")
+
+
 async def test_client_that_stays_silent_is_let_go_when_its_listener_ends(
     world: World, autojump_clock: trio.testing.MockClock
 ) -> None:
@@ -296,6 +345,22 @@ async def test_timeout_of_a_listener_changes_for_silent_clients(
 
     assert gone == [(False, False)] * 3
     assert (fresh.is_gone, used.is_gone) == (True, True)
+
+
+async def test_timeout_of_a_listener_changes_for_silent_clients_of_http2(
+    world: World, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """As for others."""
+    client = await H2Client(await world.running.connect()).start(nursery)
+    await client.request(chat_body(model="small"))
+    await trio.testing.wait_all_tasks_blocked()
+
+    changed_at = trio.current_time()
+    await world.serve(with_setting(world, "timeout: 7s"))
+    await client.closed.wait()
+
+    assert client.streams[1].status == 200
+    assert 7 <= trio.current_time() - changed_at < 8
 
 
 async def test_connection_limit_changes_at_once(
