@@ -92,7 +92,11 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, A
     """Yield method, path with its names filled in, and operation."""
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            yield method.upper(), path.format(model="small", endpoint="one", name="{name}"), operation
+            yield (
+                method.upper(),
+                path.format(model="small", endpoint="one", name="{name}"),
+                operation,
+            )
 
 
 def body_for(operation: dict[str, Any]) -> object:

@@ -34,7 +34,7 @@ def test_flag_goes_before_the_document(
     [
         (Binding("127.0.0.1", 8080, is_flag=False), Management(), []),
         (Binding("127.0.0.1", 8080, is_flag=False), Management(port=1), []),
-        (Binding("127.0.0.1", 8080, is_flag=False), Management("::1"), [Code.RESTART_REQUIRED]),
+        (Binding("127.0.0.1", 8080, is_flag=False), Management("::1"), []),
         (Binding("127.0.0.1", 8080, is_flag=False), REMOTE, []),
         (
             Binding("127.0.0.1", 8080, is_flag=False),
@@ -52,10 +52,7 @@ def test_flag_goes_before_the_document(
 def test_address_that_others_reach_needs_tokens_and_leave(
     binding: Binding, management: Management, codes: list[Code]
 ) -> None:
-    """Whoever says where it is; a change that takes them away is refused.
-
-    So is one to another address of a port that is taken by the API itself.
-    """
+    """Whoever says where it is; a change that takes them away is refused."""
     reasons = binding.check(Snapshot("x", management=management))
 
     assert [reason.code for reason in reasons] == codes

@@ -1,5 +1,7 @@
 """A document whose changes are served: what fails beside the requests begins again."""
 
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -87,3 +89,20 @@ async def test_bug_in_a_change_does_not_end_those_that_follow(
         "file source": State.RUNNING,
         "SIGHUP": State.RUNNING,
     }
+
+
+async def test_hangup_renews_certificates(
+    nursery: trio.Nursery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside the document, which need not have changed."""
+    monkeypatch.setenv("VLLM_SR_CONFIG_BACKUP_DIR", str(tmp_path / "history"))
+    path = tmp_path / "router.yaml"
+    path.write_text(document(port=1, small=1, large=1), encoding="utf-8")
+    renewed = trio.Event()
+    live = LiveConfiguration.of(open_document(path), Installed(), renew=renewed.set)
+
+    with trio.fail_after(PATIENCE_S):
+        await nursery.start(live.run)
+        os.kill(os.getpid(), signal.SIGHUP)
+        await renewed.wait()
+    nursery.cancel_scope.cancel()

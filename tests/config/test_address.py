@@ -2,7 +2,7 @@
 
 import pytest
 
-from vsr.config.address import Address, is_host, parse_address
+from vsr.config.address import Address, bound_address, is_host, overlaps, parse_address
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,40 @@ def test_bare_address_takes_the_given_scheme() -> None:
 def test_host_is_an_ip_address_or_a_dns_name(host: str, *, valid: bool) -> None:
     """Names that resolvers could take for numbers are no names."""
     assert is_host(host) is valid
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("127.0.0.1", "127.0.0.1", True),
+        ("127.0.0.1", "127.0.0.2", False),
+        ("127.0.0.1", "0.0.0.0", True),
+        ("localhost", "127.0.0.1", True),
+        ("localhost", "0.0.0.0", True),
+        ("router.example", "0.0.0.0", True),
+        ("router.example", "10.0.0.1", False),
+        ("::1", "0.0.0.0", False),
+        ("::1", "0:0::1", True),
+        ("::", "::1", True),
+        ("::", "10.0.0.1", True),
+        ("::", "0.0.0.0", True),
+    ],
+)
+def test_addresses_overlap_as_those_of_sockets_do(one: str, other: str, *, expected: bool) -> None:
+    """Whichever comes first; the one for all of IPv6 takes IPv4, too."""
+    assert overlaps(one, other) is expected
+    assert overlaps(other, one) is expected
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("LOCALHOST.", "127.0.0.1"),
+        ("0::0", "::"),
+        ("FE80::1", "fe80::1"),
+        ("a.example", "a.example"),
+    ],
+)
+def test_bound_address_has_one_spelling(host: str, expected: str) -> None:
+    """So that another spelling is no other address."""
+    assert bound_address(host) == expected

@@ -114,6 +114,10 @@ class FakeServing:
         """End the drain."""
         self.forced.set()
 
+    def renew_certificates(self) -> None:
+        """Note it."""
+        self.history.append(("renew", self.version))
+
     async def answer(self, topic: str, question: bytes) -> bytes:
         """Return the version as a count; to other topics the question, with the topic."""
         self.asked.append((topic, question))

@@ -20,7 +20,7 @@ from tests.network.ends import (
     settle,
 )
 from vsr.network.epoll import EpollNetwork
-from vsr.network.port import READ_AHEAD_BYTES
+from vsr.network.port import READ_AHEAD_BYTES, ConnectFailed, ConnectionBroken
 
 _FEW_STEPS = 60
 """What the test's own polling costs; a spinning loop takes thousands."""
@@ -106,6 +106,79 @@ async def test_loop_rests_while_clients_wait_to_be_accepted() -> None:
         for client in clients:
             client.close()
         listener.close()
+
+
+async def test_acceptor_that_is_cancelled_does_not_stop_the_next_one() -> None:
+    """As when a listener is handed over while its acceptor is about to ask for the next client."""
+    async with running() as network:
+        listener = await network.listen(LOCALHOST, 0)
+        leaves = trio.CancelScope()
+
+        async def come_late() -> None:
+            with leaves:
+                await trio.lowlevel.cancel_shielded_checkpoint()
+                await trio.lowlevel.cancel_shielded_checkpoint()
+                await listener.accept()
+
+        async def serve() -> None:
+            (await listener.accept()).close()
+
+        with trio.fail_after(2):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(come_late)
+                nursery.start_soon(serve)
+                leaves.cancel()
+                await settle()
+                client = await network.connect(LOCALHOST, listener.port)
+
+        client.close()
+        listener.close()
+
+
+async def test_finishing_listener_serves_who_has_begun_to_connect() -> None:
+    """For as long as said; others are refused from the beginning, and nothing is left of it."""
+    async with running() as network:
+        listener = await network.listen(LOCALHOST, 0)
+        # On loopback only a handshake that waits for data takes its time.
+        listener.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 10)
+        client = await network.connect(LOCALHOST, listener.port)
+        port = listener.port
+        started_at = trio.current_time()
+
+        listener.finish(0.5)
+        with pytest.raises(ConnectFailed):
+            await network.connect(LOCALHOST, port)
+        await client.send(b"late")
+        with trio.fail_after(5):
+            served = await listener.accept()
+            got = await served.receive()
+            with pytest.raises(ConnectionBroken):
+                await listener.accept()
+
+        assert got == b"late"
+        assert trio.current_time() - started_at >= 0.5
+        assert listener.is_closed
+        for connection in (client, served):
+            connection.close()
+
+
+async def test_listener_comes_back_to_a_port_that_it_still_leaves() -> None:
+    """Or that another one of this process has, which is given up for it."""
+    async with running() as network:
+        left = await network.listen(LOCALHOST, 0)
+        port = left.port
+        left.finish(10)
+        back = await network.bind(LOCALHOST, port)
+        back.open()
+        wide = await network.bind("0.0.0.0", port, [(LOCALHOST, port)])
+        wide.open()
+        back.finish()
+        client = await network.connect(LOCALHOST, port)
+        with trio.fail_after(5):
+            served = await wide.accept()
+
+        for each in (client, served, left, wide):
+            each.close()
 
 
 def fill_descriptors() -> list[int]:

@@ -8,8 +8,8 @@ import pytest
 import trio
 
 from vsr.network.epoll import EpollNetwork
-from vsr.network.epoll_listener import listening_socket
 from vsr.network.inherited import InheritedNetwork
+from vsr.network.listening import listening_socket
 
 HOST = "127.0.0.1"
 PATIENCE_S = 10

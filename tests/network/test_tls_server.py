@@ -236,6 +236,40 @@ def test_context_of_open_connections_stays_theirs(authority: trustme.CA, pair: P
     assert certificate.context(0.1) is not first
 
 
+def test_pair_of_the_same_size_and_date_is_noticed(
+    authority: trustme.CA, pair: Pair, tmp_path: Path
+) -> None:
+    """As when a backup is put back with its dates, or a mounted link leads elsewhere."""
+    certificate = pair.load()
+    first = certificate.context(0.0)
+    for file in (pair.chain, pair.key):
+        status, copy = file.stat(), tmp_path / "copy"
+        copy.write_bytes(file.read_bytes())
+        os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns))
+        copy.replace(file)
+
+    assert certificate.context(10.0) is not first
+
+
+def test_pair_is_loaded_anew_at_once_where_somebody_asks(
+    authority: trustme.CA, pair: Pair, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without waiting for a client or a second; a bad one is told, and the old one stays."""
+    caplog.set_level(logging.INFO)
+    certificate = pair.load()
+    first = certificate.context(0.0)
+
+    certificate.renew()
+    second = certificate.context(0.1)
+    pair.key.write_text("no key")
+    certificate.renew()
+
+    assert second is not first
+    assert certificate.context(0.2) is second
+    told = [record.getMessage().partition(" error=")[0] for record in caplog.records]
+    assert told == [f"{RELOADED} listener=public", f"{FAILED} listener=public"]
+
+
 @pytest.mark.parametrize("half", ["chain", "key"])
 def test_halves_that_do_not_fit_leave_the_old_pair(
     half: str, authority: trustme.CA, pair: Pair, caplog: pytest.LogCaptureFixture

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vsr.errors import NotServing
 from vsr.resources.listener import Listener
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.engine import Engine
@@ -27,15 +26,29 @@ def make_generation(version: int, told: list[int] | None = None) -> Generation:
     )
 
 
-def test_listener_is_found_by_name() -> None:
-    """The request's listener as this version describes it."""
-    assert make_generation(1).listener("http") is LISTENER
+def other(name: str, port: int) -> Listener:
+    """Return a listener of an earlier version."""
+    return Listener(name, "127.0.0.1", port, 300.0)
 
 
-def test_unknown_listener_is_not_served() -> None:
+@pytest.mark.parametrize("bound", [LISTENER, other("before", 8899), other("http", 9000)])
+def test_listener_is_found_by_its_address_or_by_its_name(bound: Listener) -> None:
+    """One that was renamed where it is, and one that has moved."""
+    assert make_generation(1).listener_for(bound) is LISTENER
+
+
+def test_address_goes_before_name() -> None:
+    """Where listeners have swapped ports a client keeps no rules for having come early."""
+    swapped = (other("http", 9000), other("keyed", 8899))
+    generation = make_generation(1)
+    generation.snapshot = Snapshot(hash="", listeners=swapped)
+
+    assert generation.listener_for(LISTENER) is swapped[1]
+
+
+def test_listener_that_is_gone_is_not_found() -> None:
     """A newer version may have dropped it."""
-    with pytest.raises(NotServing):
-        make_generation(1).listener("other")
+    assert make_generation(1).listener_for(other("other", 9000)) is None
 
 
 def test_generation_lives_until_its_last_lease_ends() -> None:

@@ -1,13 +1,14 @@
 """A supervisor with real workers that serve nothing real."""
 
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
 import trio
 
 from tests.fakes.workers import FakeSpawn, Plans
-from vsr.network.epoll_listener import listening_socket
+from vsr.network.listening import bound_socket
 from vsr.resources.listener import Listener
 from vsr.resources.snapshot import Snapshot
 from vsr.workers.sockets import ListeningSockets
@@ -19,11 +20,14 @@ FIRST = Snapshot("first", listeners=(LISTENER,))
 NEXT = Snapshot("next", listeners=(LISTENER,))
 
 
-def bind_any(address: str, port: int) -> socket.socket:
+def bind_any(
+    address: str, port: int, beside: Sequence[socket.socket], *, was_ours: bool
+) -> socket.socket:
     """Bind where there is room: ports of the documents are made up."""
+    del beside, was_ours
     if port > 1000:
         raise OSError(98, "in use")
-    return listening_socket(address, 0)
+    return bound_socket(address, 0)
 
 
 @attrs.define

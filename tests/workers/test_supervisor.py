@@ -49,6 +49,39 @@ async def test_commit_reaches_workers_without_requests(
     await stop(scene)
 
 
+async def test_certificates_are_renewed_by_all(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """SIGHUP is the supervisor's alone."""
+    scene = await start(nursery)
+
+    scene.supervisor.renew_certificates()
+    await trio.testing.wait_all_tasks_blocked()
+
+    assert scene.histories == [[("renew", 1)]] * 2
+    await stop(scene)
+
+
+async def test_address_that_is_taken_at_the_last_moment_is_not_committed(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """No request sees the version, and all is as it was."""
+    scene = await start(nursery)
+    prepared = await scene.supervisor.prepare(Snapshot("next", listeners=(LISTENER, OTHER)), 2)
+    [sock] = prepared.change.new.values()
+    sock.close()
+
+    with pytest.raises(ConfigRejected, match="cannot listen on port 2"):
+        await prepared.commit()
+    await prepared.discard()
+    await trio.testing.wait_all_tasks_blocked()
+
+    assert scene.admits == [1, 1]
+    assert scene.histories == [[("prepare", 2), ("discard", 2)]] * 2
+    assert [place.port for place in scene.supervisor.sockets.bound] == [1]
+    await stop(scene)
+
+
 async def test_refusal_leaves_all_as_they_were(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:

@@ -1,6 +1,6 @@
 """One real run of a graph: the Router in this process, real backends, a client in memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from math import inf
 
 import attrs
@@ -20,7 +20,7 @@ from vsr.graph.ledger import LedgerEntry
 from vsr.graph.run import GraphRun
 from vsr.network.epoll import EpollNetwork
 from vsr.network.memory import MemoryListener, MemoryNetwork
-from vsr.network.port import Connection
+from vsr.network.port import Connection, Place
 from vsr.telemetry.access_log import AccessLog
 
 _SETTLE_S = 0.05
@@ -49,6 +49,10 @@ class BackendsOutside(msgspec.Struct, frozen=True, eq=False):
     async def listen(self, address: str, port: int) -> MemoryListener:
         """Listen for the client in this process."""
         return await self.inside.listen(address, port)
+
+    async def bind(self, address: str, port: int, beside: Collection[Place] = ()) -> MemoryListener:
+        """Bind for the client in this process."""
+        return await self.inside.bind(address, port, beside)
 
 
 def run_for_real(subject: Subject, request: RequestScript, say: Say) -> Record:

@@ -41,13 +41,6 @@ class Binding(msgspec.Struct, frozen=True):
         """Return why the API cannot be where another configuration wants it, binding nothing."""
         management = snapshot.management
         wanted, reasons = self.after(management), []
-        if wanted.port == self.port and wanted.address != self.address:
-            what = (
-                "a port that is served can get another address with a restart only: restart the "
-                "Router, or choose another port"
-            )
-            path = f"{PLACE}.bind_address"
-            reasons.append(Reason(Stage.VALIDATE, Code.RESTART_REQUIRED, what, path))
         is_guarded = management.is_remote and management.asks_token
         if not is_loopback(wanted.address) and not is_guarded:
             what = (

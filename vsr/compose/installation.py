@@ -7,7 +7,7 @@ import trio
 
 from vsr.compose.generation import building
 from vsr.compose.router import Router, bind_refused
-from vsr.config.attempt import Code, Reason, Stage
+from vsr.config.attempt import Reason
 from vsr.config.restart import only_by_restart, reused
 from vsr.config.slicing import in_slices
 from vsr.gateway.certificates import load_certificates
@@ -27,15 +27,7 @@ class LocalInstallation:
 
     def check(self, snapshot: Snapshot) -> tuple[Reason, ...]:
         """Return what only a restart would bring."""
-        reasons = [*only_by_restart(snapshot, self.router.tracing)]
-        bound = {each.port: each for each in self.router.server.resources}
-        for listener in snapshot.listeners:
-            before = bound.get(listener.port)
-            if before is not None and before.address != listener.address:
-                what = "a port that is served can get another address with a restart only"
-                path = f"listeners[{listener.name}].address"
-                reasons.append(Reason(Stage.VALIDATE, Code.RESTART_REQUIRED, what, path))
-        return tuple(reasons)
+        return only_by_restart(snapshot, self.router.tracing)
 
     async def prepare(self, snapshot: Snapshot, version: int) -> "PreparedRouter":
         """Build, bind and warm everything that serves `snapshot`.
@@ -84,12 +76,20 @@ class PreparedRouter:
     reused: tuple[str, ...]
 
     def commit_now(self) -> None:
-        """Serve it, in one step between two looks at the loop."""
+        """Serve it, in one step between two looks at the loop.
+
+        Raises:
+            ConfigRejected: another process has come to listen on an address; all is as it was.
+        """
+        try:
+            self.change.open()
+        except BindFailed as error:
+            raise bind_refused(error) from None
         self.router.active.activate(self.generation)
         self.router.server.commit(self.change)
 
     async def commit(self) -> None:
-        """Serve it."""
+        """Serve it; see `commit_now`."""
         self.commit_now()
         await trio.lowlevel.cancel_shielded_checkpoint()
 

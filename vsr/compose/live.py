@@ -76,6 +76,8 @@ class LiveConfiguration:
     recorder: DiskRecorder
     opened: Opened
     components: Components
+    renew: Callable[[], None]
+    """Loads certificates anew."""
 
     @classmethod
     def of(
@@ -85,8 +87,17 @@ class LiveConfiguration:
         *,
         history_limit: int = DEFAULT_LIMIT,
         components: Components | None = None,
+        renew: Callable[[], None] = lambda: None,
     ) -> "LiveConfiguration":
-        """Return that of an installation which begins with `opened`."""
+        """Return that of an installation which begins with `opened`.
+
+        Args:
+            opened: what it begins with.
+            installation: takes what comes.
+            history_limit: configurations that are kept.
+            components: keeps parts of it going.
+            renew: loads anew what is read from files beside the document; called by SIGHUP.
+        """
         recorder = _recorder(opened.path, history_limit)
         precompiled = Precompiled(ChildCompiler(_CHILD))
         lifecycle = Lifecycle(
@@ -97,7 +108,8 @@ class LiveConfiguration:
             observers=[_tell],
         )
         source = FileSource(opened.path, lifecycle.submit, lifecycle.reject)
-        return cls(lifecycle, precompiled, source, recorder, opened, components or Components())
+        keep = components or Components()
+        return cls(lifecycle, precompiled, source, recorder, opened, keep, renew)
 
     def management(
         self,
@@ -159,6 +171,7 @@ class LiveConfiguration:
             task_status.started()
             async for _ in signals:
                 self.source.reread()
+                self.renew()
 
 
 def _recorder(path: Path, limit: int) -> DiskRecorder:

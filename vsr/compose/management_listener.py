@@ -97,6 +97,7 @@ class ManagementListener:
                 self._tasks = tasks
                 try:
                     move = await self._bound(self.binding)
+                    move.open()
                 except ConfigRejected as error:
                     _log.error("the management API cannot be reached: %s", error)  # as above
                     self._components.degrade(COMPONENT, BindFailed.__name__)
@@ -142,8 +143,7 @@ class ManagementListener:
         try:
             change = await server.prepare([listener], certificates)
         except BindFailed as error:
-            mend = "free the address, or choose another one"
-            raise ConfigRejected([Problem(PLACE, str(error), mend=mend)]) from None
+            raise _taken(error) from None
         return Move(self, wanted, server, change)
 
     def serve(self, move: "Move") -> None:
@@ -164,6 +164,11 @@ class ManagementListener:
             _log.info("the management API answers on port %d%s", self.port, how)
 
 
+def _taken(error: BindFailed) -> ConfigRejected:
+    mend = "free the address, or choose another one"
+    return ConfigRejected([Problem(PLACE, str(error), mend=mend)])
+
+
 class Move(msgspec.Struct, frozen=True, eq=False):
     """A listener that is bound and not served yet."""
 
@@ -172,8 +177,19 @@ class Move(msgspec.Struct, frozen=True, eq=False):
     server: Server
     change: ListenerChange
 
+    def open(self) -> None:
+        """Let clients come to it; they are served once it is committed.
+
+        Raises:
+            ConfigRejected: another process has come to listen there.
+        """
+        try:
+            self.change.open()
+        except BindFailed as error:
+            raise _taken(error) from None
+
     def commit_now(self) -> None:
-        """Serve it."""
+        """Serve it; it is open."""
         self.listener.serve(self)
 
     def discard(self) -> None:
@@ -222,6 +238,7 @@ class _PreparedBoth:
         return self.prepared.reused
 
     async def commit(self) -> None:
+        self.move.open()
         await self.prepared.commit()
         self.move.commit_now()
 

@@ -74,6 +74,7 @@ def run_router(
             LocalInstallation(router, config_path.parent),
             history_limit=history_limit,
             components=components,
+            renew=router.server.renew_certificates,
         )
         beside.changes = live.run
         if binding is not None:

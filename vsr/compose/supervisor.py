@@ -6,7 +6,7 @@ from pathlib import Path
 import trio
 
 from vsr.compose.binding import Binding
-from vsr.compose.live import LiveConfiguration, open_document
+from vsr.compose.live import LiveConfiguration, Opened, open_document
 from vsr.compose.loop import Beside, Loop, Signals, outlive_hangups, run_until_signal, wait_beside
 from vsr.compose.management_listener import check_at_start
 from vsr.compose.metrics import serve_metrics
@@ -49,17 +49,14 @@ def run_workers(
     check_at_start(binding, opened.snapshot, config_path.parent)
 
     async def serve(loop: Loop, signals: Signals) -> None:
-        supervisor = Supervisor.open(
-            workers,
-            opened.snapshot,
-            opened.version,
-            config_path.parent,
-            SpawnWorker(_WORKER),
-            ListeningSockets(),
-        )
+        supervisor = _open(opened, workers)
         beside = Beside()
         live = LiveConfiguration.of(
-            opened, supervisor, history_limit=history_limit, components=loop.components
+            opened,
+            supervisor,
+            history_limit=history_limit,
+            components=loop.components,
+            renew=supervisor.renew_certificates,
         )
         beside.changes = live.run
         if binding is not None:
@@ -69,6 +66,17 @@ def run_workers(
         await _serve(supervisor, loop, signals, metrics, beside)
 
     run_until_signal(serve)
+
+
+def _open(opened: Opened, workers: int) -> Supervisor:
+    return Supervisor.open(
+        workers,
+        opened.snapshot,
+        opened.version,
+        opened.path.parent,
+        SpawnWorker(_WORKER),
+        ListeningSockets(),
+    )
 
 
 async def _serve(

@@ -109,6 +109,10 @@ class ServingRouter:
         """End every request under way."""
         self.router.server.force_end()
 
+    def renew_certificates(self) -> None:
+        """Load them anew."""
+        self.router.server.renew_certificates()
+
     async def answer(self, topic: str, question: bytes) -> bytes:
         """Answer the supervisor.
 

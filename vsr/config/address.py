@@ -84,6 +84,28 @@ def is_host(host: str) -> bool:
     )
 
 
+def bound_address(host: str) -> str:
+    """Return a listener's address in one spelling: the same one is never bound twice.
+
+    A name stays as it is, but for the one that is an address by definition, and is bound as IPv4.
+    Source: RFC 6761 section 6.3.
+    """
+    if is_ip(host):
+        return str(ipaddress.ip_address(host))
+    return "127.0.0.1" if host.lower().removesuffix(".") == "localhost" else host
+
+
+def overlaps(host: str, other: str) -> bool:
+    """Return whether two listeners cannot have one port: `::` takes IPv4 clients, too.
+
+    Of two names nothing is known.
+    """
+    pair = {bound_address(host), bound_address(other)}
+    if len(pair) == 1 or "::" in pair:
+        return True
+    return "0.0.0.0" in pair and not any(":" in each for each in pair)  # noqa: S104  # compared
+
+
 def _split_port(authority: str) -> tuple[str, int | None]:
     if authority.startswith("["):
         host, bracket, rest = authority[1:].partition("]")

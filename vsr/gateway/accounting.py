@@ -66,7 +66,7 @@ def access_line(run: "RequestRun", outcome: Outcome) -> AccessLine:
         outcome=outcome.terminal,
         cause=outcome.cause,
         attempts=len(outcome.attempts),
-        listener=run.listener_name,
+        listener=run.listener.name,
         recipe=label.recipe,
         decision=label.decision,
         model=label.model,

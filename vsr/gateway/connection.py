@@ -143,6 +143,15 @@ class H1Connection:
         if self._is_waiting:
             self.connection.close()
 
+    def leave(self) -> None:
+        """Let the next answer be the last, if there is one before the client is silent too long."""
+        self.wait_anew()
+
+    def wait_anew(self) -> None:
+        """Let a client that is silent have from now on what its listener allows."""
+        if self._is_waiting:
+            self.connection.wait_until(self.now() + self.state.idle_s)
+
     def force_end(self) -> None:
         """End whatever is under way."""
         self.is_forced = True
@@ -173,8 +182,6 @@ class H1Connection:
             if event is not None:
                 continue  # the end of a body that nobody read
             self._is_waiting = http.is_between_requests
-            if self._is_waiting and self.state.is_draining:
-                break
             try:
                 data = await self.connection.receive(until=self._wait_until())
             except NetworkError as error:

@@ -1,11 +1,9 @@
 """What all requests of a process share, and what opens the run of each."""
 
 import time
-from contextlib import suppress
 
 import attrs
 
-from vsr.errors import NotServing
 from vsr.gateway.exchange import Exchange
 from vsr.gateway.handler import RequestRun
 from vsr.gateway.ingress import ANYWHERE, IngressRules
@@ -29,17 +27,18 @@ class Gateway:
 
     def handler_for(self, listener: Listener) -> "ListenerHandler":
         """Return the handler of one listener's connections."""
-        return ListenerHandler(self, listener.name)
+        return ListenerHandler(self, listener)
 
 
 class ListenerHandler:
     """Handles the requests of one listener."""
 
-    def __init__(self, gateway: Gateway, listener_name: str) -> None:
+    def __init__(self, gateway: Gateway, listener: Listener) -> None:
+        """Take what it is in the configuration that it was bound for."""
         self.gateway = gateway
-        self.listener_name = listener_name
+        self._bound = listener
         self._generation: Generation | None = None
-        self._listener: Listener | None = None
+        self._listener = listener
         self._rules = ANYWHERE
 
     def __call__(self, exchange: Exchange, scope: RequestScope) -> "RequestRun | ProbeRun":
@@ -59,7 +58,6 @@ class ListenerHandler:
             gateway.access_log,
             gateway.admission,
             generation,
-            self.listener_name,
             exchange,
             scope,
             exchange.now(),
@@ -70,14 +68,13 @@ class ListenerHandler:
     def _look_up(self, generation: Generation | None) -> None:
         """Find this listener in another configuration, and which headers of its clients stay.
 
-        One that is no longer there serves those that have come to it as it did before.
+        What is no longer there serves those that have come to it as it did before.
         """
         self._generation = generation
         if generation is not None:
-            with suppress(NotServing):
-                listener = self._listener = generation.listener(self.listener_name)
-                if listener.identity is not self._rules.identity:
-                    self._rules = IngressRules(listener.identity)
+            self._listener = generation.listener_for(self._bound) or self._listener
+        if self._listener.identity is not self._rules.identity:
+            self._rules = IngressRules(self._listener.identity)
 
     def note_refusal(self, status: int, protocol: str = "HTTP/1.1") -> None:
         """Log a request whose head could not even be read."""
@@ -91,6 +88,6 @@ class ListenerHandler:
                 response_code=status,
                 response_flags="DPE",
                 outcome=Terminal.FAILED,
-                listener=self.listener_name,
+                listener=self._listener.name,
             )
         )

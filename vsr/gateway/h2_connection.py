@@ -67,7 +67,6 @@ class H2Connection:
         self.peer = connection.peer
         self.state = state
         self.timers = state.timers
-        self.idle_s = state.idle_s
         self.life = trio.CancelScope()
         self.now = trio.lowlevel.current_clock().current_time
         """Monotonic seconds, without a look-up of the running loop each time."""
@@ -87,6 +86,11 @@ class H2Connection:
         """Streams whose requests have not begun."""
         self._running = 0
         self.output = Output(connection, self.http, self._client_gone)
+
+    @property
+    def idle_s(self) -> float:
+        """Return how long the client may be silent."""
+        return self.state.idle_s
 
     async def serve(self) -> None:
         """Serve requests, then close."""
@@ -115,6 +119,14 @@ class H2Connection:
             self.output.write()
             self._drain_until = self.now() + DRAIN_ANSWER_S
             self._arm()
+
+    def leave(self) -> None:
+        """Do as in a drain: HTTP/2 has a word for it."""
+        self.drain()
+
+    def wait_anew(self) -> None:
+        """Let a client that is silent have from now on what its listener allows."""
+        self._arm()
 
     def force_end(self) -> None:
         """End whatever is under way."""

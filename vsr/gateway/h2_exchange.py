@@ -35,8 +35,12 @@ class Carrier(Protocol):
     output: Output
     scheme: bytes
     peer: str
-    idle_s: float
     timers: LazyTimers
+
+    @property
+    def idle_s(self) -> float:
+        """Return how long the client may be silent."""
+        ...
 
     def now(self) -> float:
         """Return monotonic seconds."""

@@ -54,12 +54,10 @@ class RequestRun(msgspec.Struct, eq=False):
     admission: Admission
     generation: Generation | None
     """Leased by the caller, given back by `finish`; None while nothing is active."""
-    listener_name: str
     exchange: Exchange
     scope: RequestScope
     started_at: float
-    listener: Listener | None
-    """None: the configuration has no such listener any more."""
+    listener: Listener
     rules: IngressRules
     wall_ns: int = msgspec.field(default_factory=time.time_ns)
     journal: Journal = msgspec.field(default_factory=Journal)
@@ -137,7 +135,7 @@ class RequestRun(msgspec.Struct, eq=False):
 
     async def _answer(self) -> None:
         generation, exchange, listener = self.generation, self.exchange, self.listener
-        if generation is None or listener is None:
+        if generation is None:
             raise NotServing
         head = exchange.head
         removed: frozenset[bytes] = frozenset()

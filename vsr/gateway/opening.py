@@ -42,6 +42,8 @@ class Opening:
         self._handler = handler
         self._certificate = certificate
         self._scope = trio.CancelScope()
+        self._is_silent = False
+        """Whether the client's first byte is waited for."""
 
     async def negotiate(self) -> "H1Connection | H2Connection | None":
         """Return what serves the connection; None, and all is closed, if nobody will ask.
@@ -65,6 +67,15 @@ class Opening:
     def drain(self) -> None:
         """Close: nothing has been asked for."""
         self._scope.cancel(reason="drain")
+
+    def leave(self) -> None:
+        """Let the client have its request, which is the last, if it begins it soon."""
+        self.wait_anew()
+
+    def wait_anew(self) -> None:
+        """Let a client that is silent have from now on what its listener allows."""
+        if self._is_silent:
+            self.connection.wait_until(trio.current_time() + self._state.idle_s)
 
     def force_end(self) -> None:
         """Close."""
@@ -91,10 +102,13 @@ class Opening:
         is_http2: bool | None = None
         until = trio.current_time() + self._state.idle_s
         while is_http2 is None:
+            self._is_silent = not start
             try:
                 data = await self.connection.receive(until=until)
             except ReceiveTimedOut:
                 data = b""
+            finally:
+                self._is_silent = False
             if not start:
                 until = trio.current_time() + HEAD_TIMEOUT_S
             start += data

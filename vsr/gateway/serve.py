@@ -1,32 +1,24 @@
-"""Listeners: accept connections, serve each on a task of its own, drain."""
+"""Listeners that belong together: bound, served, changed as one, drained."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol
 
-import attrs
 import msgspec
 import trio
 
-from vsr.gateway.connection import H1Connection
 from vsr.gateway.exchange import Handler
-from vsr.gateway.opening import Opening
-from vsr.http.plain_head import PlainHeads
-from vsr.network.port import ConnectionBroken, Network
+from vsr.gateway.listener_server import ListenerServer
 from vsr.network.port import Listener as BoundListener
+from vsr.network.port import Network, Place
 from vsr.network.timers import LazyTimers
 from vsr.network.tls_server import ServerCertificate
 from vsr.resources.listener import Listener
 
-if TYPE_CHECKING:
-    from vsr.gateway.h2_connection import H2Connection
-
 DRAIN_GRACE_S = 25.0
 """What requests under way get to finish in a drain. Source: the reference's shutdown."""
 _FORCED_END_S = 2.0
-_QUEUED_S = 1.0
-"""What a client that waited to be accepted in a drain gets to begin its request."""
 NO_CERTIFICATES: Mapping[str, ServerCertificate] = MappingProxyType({})
 
 
@@ -36,114 +28,6 @@ class BindFailed(Exception):
     def __init__(self, listener: Listener, errno: int) -> None:
         super().__init__(f"cannot listen on port {listener.port}: {os.strerror(errno)}")
         self.listener = listener
-
-
-_Served: TypeAlias = "Opening | H1Connection | H2Connection"
-"""A connection in any of its states."""
-
-
-@attrs.define(eq=False)
-class ListenerServer:
-    """One listener with its open connections."""
-
-    resource: Listener
-    bound: BoundListener
-    handler: Handler
-    timers: LazyTimers
-    on_empty: Callable[[], None]
-    certificate: ServerCertificate | None = None
-    """None serves clear text."""
-    heads: PlainHeads = attrs.field(factory=PlainHeads)
-    connections: set[_Served] = attrs.field(factory=set)
-    is_draining: bool = False
-    is_accepting: bool = False
-    """Until the last client that waited to be accepted is."""
-    _slot_freed: trio.Event = attrs.field(factory=trio.Event)
-    _accepting: trio.CancelScope = attrs.field(factory=trio.CancelScope)
-
-    idle_s: float = attrs.field(init=False)
-    """How long a connection may be silent between requests."""
-
-    scheme: bytes = attrs.field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self.idle_s = self.resource.connection_idle_s
-        self.scheme = b"http" if self.certificate is None else b"https"
-
-    def may_become(self, resource: Listener, certificate: ServerCertificate | None) -> bool:
-        """Return whether open connections may go on as those of a listener on the same socket.
-
-        Not where they were made to one of another name, whose rules are others, nor where TLS
-        comes or goes.
-        """
-        speaks_alike = (certificate is None) is (self.certificate is None)
-        return resource.name == self.resource.name and speaks_alike
-
-    def become(self, resource: Listener, certificate: ServerCertificate | None) -> None:
-        """Go on as another configuration says; see `may_become`."""
-        self.resource, self.certificate = resource, certificate
-        self.__attrs_post_init__()
-        self._slot_freed.set()  # the limit may be another one
-
-    async def accept_forever(self, tasks: trio.Nursery) -> None:
-        """Accept until closed; beyond the connection limit clients wait in the accept queue."""
-        self.is_accepting = True
-        try:
-            with self._accepting:
-                await self._accept(tasks)
-        finally:
-            self.is_accepting = False
-            if not self.connections:
-                self.on_empty()
-
-    async def _accept(self, tasks: trio.Nursery) -> None:
-        while True:
-            while len(self.connections) >= self.resource.max_connections:
-                self._slot_freed = trio.Event()
-                await self._slot_freed.wait()
-            try:
-                connection = await self.bound.accept()
-            except ConnectionBroken:
-                return
-            opening = Opening(connection, self, self.handler, self.certificate)
-            self.connections.add(opening)
-            tasks.start_soon(self._serve, opening)
-
-    def drain(self) -> None:
-        """Serve who waits to be accepted, and let every connection end with its request."""
-        self.bound.finish()
-        self.idle_s = min(self.idle_s, _QUEUED_S)
-        self._end_connections()
-
-    def hand_over(self) -> None:
-        """Leave new connections to whoever has the socket next; open ones end as in a drain."""
-        self._accepting.cancel(reason="handed over")
-        self._end_connections()
-
-    def _end_connections(self) -> None:
-        self.is_draining = True
-        for connection in list(self.connections):
-            connection.drain()
-
-    def force_end(self) -> None:
-        """End every open connection."""
-        for connection in list(self.connections):
-            connection.force_end()
-
-    async def _serve(self, opening: Opening) -> None:
-        current: _Served = opening
-        try:
-            served = await opening.negotiate()
-            if served is not None:
-                self.connections.discard(opening)
-                self.connections.add(served)
-                current = served
-                await served.serve()
-        finally:
-            self.connections.discard(current)
-            self._slot_freed.set()
-            if not self.connections:
-                self.on_empty()
 
 
 class Front(Protocol):
@@ -165,6 +49,22 @@ class ListenerChange(msgspec.Struct):
     """Sockets that stay, and what they are next."""
     new: list[ListenerServer] = []
     gone: list[ListenerServer] = []
+    is_open: bool = False
+
+    def open(self) -> None:
+        """Let clients come to what was bound; they are served once this is committed.
+
+        Raises:
+            BindFailed: another process has come to listen there; `close` is to follow.
+        """
+        if self.is_open:
+            return
+        for server in self.new:
+            try:
+                server.bound.open()
+            except OSError as error:
+                raise BindFailed(server.resource, error.errno or 0) from None
+        self.is_open = True
 
     def close(self) -> None:
         """Close what was bound for it, where it is never served."""
@@ -226,16 +126,26 @@ class Server:
         Raises:
             BindFailed: an address cannot be bound; what was bound before is closed again.
         """
-        self.begin_with(await self.prepare(listeners, self._certificates))
+        change = await self.prepare(listeners, self._certificates)
+        try:
+            self.begin_with(change)
+        except BindFailed:
+            change.close()
+            raise
 
     def begin_with(self, change: "ListenerChange") -> None:
-        """Serve what was prepared from the beginning; `run` follows."""
+        """Serve what was prepared from the beginning; `run` follows.
+
+        Raises:
+            BindFailed: see `ListenerChange.open`.
+        """
+        change.open()
         self._listeners = change.new
 
     async def prepare(
         self, listeners: Sequence[Listener], certificates: Mapping[str, ServerCertificate]
     ) -> "ListenerChange":
-        """Bind what other listeners need beside those that are served.
+        """Bind what other listeners need beside those that are served; no client comes there yet.
 
         A socket whose address and port stay is kept, whatever else of its listener changes.
 
@@ -248,43 +158,60 @@ class Server:
         """
         change = ListenerChange(certificates)
         free = {_place(server): server for server in self._listeners if not server.is_draining}
+        wanted: list[Listener] = []
+        for resource in listeners:
+            served = free.pop((resource.address, resource.port), None)
+            if served is None:
+                wanted.append(resource)
+            else:
+                change.kept.append((served, resource))
+        change.gone.extend(free.values())
         try:
-            for resource in listeners:
-                served = free.pop((resource.address, resource.port), None)
-                if served is not None:
-                    change.kept.append((served, resource))
-                    continue
-                try:
-                    bound = await self._network.listen(resource.address, resource.port)
-                except OSError as error:
-                    raise BindFailed(resource, error.errno or 0) from None
+            for resource in wanted:
+                bound = await self._bind(resource, free)
                 change.new.append(self._new_server(resource, bound, certificates))
         except BaseException:
             change.close()
             raise
-        change.gone.extend(free.values())
         return change
+
+    async def _bind(self, resource: Listener, gone: Collection[Place]) -> BoundListener:
+        beside = [place for place in gone if place[1] == resource.port]
+        try:
+            return await self._network.bind(resource.address, resource.port, beside)
+        except OSError as error:
+            raise BindFailed(resource, error.errno or 0) from None
 
     def commit(self, change: "ListenerChange") -> None:
         """Serve other listeners from now on; `run` is running.
 
-        One that is gone takes no connections any more, and its open ones end with the request that
-        is under way.
+        One that is gone takes no connections any more; see `ListenerServer.leave` for its open
+        ones.
+
+        Raises:
+            BindFailed: see `ListenerChange.open`; where that was called before, nothing can fail.
         """
         assert self._tasks is not None  # noqa: S101  # see above
+        change.open()
         for server, resource in change.kept:
             certificate = change.certificates.get(resource.name)
             if server.may_become(resource, certificate):
                 server.become(resource, certificate)
                 continue
-            server.hand_over()
+            server.hand_over(certificate, self._tasks)
             change.new.append(self._new_server(resource, server.bound, change.certificates))
         for server in change.gone:
-            server.drain()
+            server.leave()
         for server in change.new:
             self._listeners.append(server)
             self._tasks.start_soon(server.accept_forever, self._tasks)
         self._forget_ended()
+
+    def renew_certificates(self) -> None:
+        """Load every certificate anew for connections to come; blocks on the disk."""
+        for server in self._listeners:
+            if server.certificate is not None:
+                server.certificate.renew()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until drained: returns once listeners and connections are closed."""
@@ -349,5 +276,5 @@ class Server:
                     self._listeners.remove(server)
 
 
-def _place(server: ListenerServer) -> tuple[str, int]:
+def _place(server: ListenerServer) -> Place:
     return server.resource.address, server.resource.port

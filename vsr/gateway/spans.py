@@ -156,7 +156,7 @@ def _request_attributes(run: RequestRun, outcome: Outcome) -> dict[str, Attribut
     attributes: dict[str, AttributeValue] = {
         "http.method": _cut(head.method),
         "http.path": _cut(head.target.partition(b"?")[0]),
-        "listener.name": run.listener_name,
+        "listener.name": run.listener.name,
         "request.outcome": str(outcome.terminal),
         "request.attempts": len(run.journal.attempts),
     }

@@ -7,13 +7,14 @@ system calls and a checkpoint per wake-up, and it shows a peer that leaves while
 import errno
 import select
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import trio
 
 from vsr.network.epoll_connection import EpollConnection, Watched
-from vsr.network.epoll_listener import EpollListener, listening_socket
-from vsr.network.port import ConnectFailed, HostNotFound, NothingAllowed
+from vsr.network.epoll_listener import EpollListener
+from vsr.network.listening import bound_socket
+from vsr.network.port import ConnectFailed, HostNotFound, NothingAllowed, Place
 from vsr.network.timers import LazyTimers
 
 _BATCH_EVENTS = 256
@@ -25,6 +26,8 @@ class EpollNetwork:
     def __init__(self) -> None:
         self._epoll = select.epoll()
         self._watched: dict[int, Watched] = {}
+        self._listeners: dict[EpollListener, Place] = {}
+        """Closed ones are forgotten when the next one is bound."""
         self.timers = LazyTimers()
 
     @property
@@ -80,7 +83,23 @@ class EpollNetwork:
 
     async def listen(self, address: str, port: int) -> EpollListener:
         """Bind and listen on `address`."""
-        return EpollListener(self, listening_socket(address, port))
+        listener = await self.bind(address, port)
+        try:
+            listener.open()
+        except OSError:
+            listener.close()
+            raise
+        return listener
+
+    async def bind(self, address: str, port: int, beside: Collection[Place] = ()) -> EpollListener:
+        """Bind `address`."""
+        open_ones = {each: at for each, at in self._listeners.items() if not each.is_closed}
+        near = [each for each, place in open_ones.items() if place in beside]
+        leaves = any(each.is_retired and at[1] == port for each, at in open_ones.items())
+        sock = bound_socket(address, port, [each.sock for each in near], was_ours=leaves)
+        listener = EpollListener(self, sock, near)
+        self._listeners = {**open_ones, listener: (address, listener.port)}
+        return listener
 
     def watch(self, fd: int, target: Watched, interest: int) -> None:
         """Register `fd`."""

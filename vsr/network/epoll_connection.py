@@ -108,6 +108,10 @@ class EpollConnection:
         """Return the next bytes, empty at the end of the stream."""
         return self._inbox.receive(until)
 
+    def wait_until(self, until: float) -> None:
+        """Let the `receive` that is under way give up at another time."""
+        self._inbox.wait_until(until)
+
     def pump(
         self, sink: Callable[[bytes], bool], idle_s: float | None
     ) -> Coroutine[None, None, bool]:

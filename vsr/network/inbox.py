@@ -135,6 +135,11 @@ class Inbox:
             self._set_timer(until)
         return trio.lowlevel.wait_task_rescheduled(self._abort_receive)  # noqa: ASYNC105  # see above
 
+    def wait_until(self, until: float) -> None:
+        """Give up at another time; see `Connection.wait_until`."""
+        if self._reader is not None and self._sink is None:
+            self._set_timer(until)
+
     async def _receive_held(self) -> bytes:
         if self._chunks:
             await trio.lowlevel.checkpoint_if_cancelled()

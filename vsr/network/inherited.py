@@ -2,13 +2,14 @@
 
 import errno
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 
 import attrs
 
 from vsr.network.epoll import EpollNetwork
 from vsr.network.epoll_connection import EpollConnection
 from vsr.network.epoll_listener import EpollListener
+from vsr.network.port import Place
 
 
 @attrs.define(eq=False)
@@ -16,7 +17,7 @@ class InheritedNetwork:
     """Implements `vsr.network.port.Network`: where it would bind, it takes what it was given."""
 
     network: EpollNetwork
-    _given: dict[tuple[str, int], socket.socket] = attrs.field(factory=dict, init=False)
+    _given: dict[Place, socket.socket] = attrs.field(factory=dict, init=False)
 
     def give(self, address: str, port: int, sock: socket.socket) -> None:
         """Let `listen` have a socket that others listen on, too; the one before is closed."""
@@ -47,6 +48,15 @@ class InheritedNetwork:
         Raises:
             OSError: there is none.
         """
+        return await self.bind(address, port)
+
+    async def bind(self, address: str, port: int, beside: Collection[Place] = ()) -> EpollListener:
+        """Take the socket that was given for this address and port, bound or listening.
+
+        Raises:
+            OSError: there is none.
+        """
+        del beside  # its owner has bound it
         sock = self._given.pop((address, port), None)
         if sock is None:
             raise OSError(errno.EADDRNOTAVAIL, "no socket was given")

@@ -7,7 +7,7 @@ kernel's buffers would. Each host and port is free, listening, refusing, silent 
 import errno
 import ipaddress
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from enum import StrEnum
 from math import inf
 
@@ -21,6 +21,7 @@ from vsr.network.port import (
     ConnectionBroken,
     HostNotFound,
     NothingAllowed,
+    Place,
 )
 from vsr.network.timers import LazyTimers
 
@@ -45,7 +46,8 @@ class MemoryNetwork:
         self.addresses: dict[str, Callable[[], Sequence[str]]] = {}
         """Host to what looking it up finds at the time; where it is missing, IP literals are their
         own address and names that of this host."""
-        self._listeners: dict[int, MemoryListener] = {}
+        self._bound: dict[int, list[MemoryListener]] = {}
+        """By port; the last one that is open takes who connects."""
         self._next_port = 49_152
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -71,25 +73,34 @@ class MemoryNetwork:
             raise NothingAllowed
         if fault is Fault.SILENT:
             await trio.sleep_forever()
-        listener = self._listeners.get(port)
-        if listener is None:
+        listeners = [each for each in self._bound.get(port, ()) if each.is_open]
+        if not listeners:
             raise ConnectFailed(errno.ECONNREFUSED)
         near, far = MemoryConnection(self), MemoryConnection(self)
         near.join(far)
-        listener.offer(far)
+        listeners[-1].offer(far)
         return near
 
     async def listen(self, address: str, port: int) -> "MemoryListener":
-        """Listen on `port`; the address does not matter here."""
-        del address
+        """Listen on `port`, whatever the address."""
+        listener = await self.bind(address, port)
+        listener.open()
+        return listener
+
+    async def bind(
+        self, address: str, port: int, beside: Collection[Place] = ()
+    ) -> "MemoryListener":
+        """Take `port`; all addresses overlap here."""
         await trio.lowlevel.checkpoint()
         if not port:
             self._next_port += 1
             port = self._next_port
-        if port in self._listeners:
+        bound = self._bound.setdefault(port, [])
+        if any((each.address, port) not in beside for each in bound):
             raise OSError(errno.EADDRINUSE, "address in use")
-        self._listeners[port] = MemoryListener(self, port)
-        return self._listeners[port]
+        listener = MemoryListener(self, address, port)
+        bound.append(listener)
+        return listener
 
     def _resolved(self, host: str) -> Sequence[str]:
         look_up = self.addresses.get(host)
@@ -102,7 +113,13 @@ class MemoryNetwork:
 
     def forget(self, port: int) -> None:
         """Let connections to `port` be refused from now on."""
-        self._listeners.pop(port, None)
+        self._bound.pop(port, None)
+
+    def release(self, listener: "MemoryListener") -> None:
+        """Let nobody connect to `listener` from now on."""
+        bound = self._bound.get(listener.port, [])
+        if listener in bound:
+            bound.remove(listener)
 
 
 class MemoryConnection:
@@ -153,6 +170,10 @@ class MemoryConnection:
     async def receive(self, *, until: float = inf) -> bytes:
         """Return the next bytes, empty at the end of the stream."""
         return await self._inbox.receive(until)
+
+    def wait_until(self, until: float) -> None:
+        """Let the `receive` that is under way give up at another time."""
+        self._inbox.wait_until(until)
 
     async def pump(self, sink: Callable[[bytes], bool], idle_s: float | None) -> bool:
         """Hand what arrives to `sink`, in the sender's task."""
@@ -226,12 +247,18 @@ class MemoryConnection:
 class MemoryListener:
     """A listening port; see `vsr.network.port.Listener`."""
 
-    def __init__(self, network: MemoryNetwork, port: int) -> None:
+    def __init__(self, network: MemoryNetwork, address: str, port: int) -> None:
         self._network = network
+        self.address = address
         self.port = port
+        self.is_open = False
         self._waiting: deque[MemoryConnection] = deque()
         self._arrived = trio.lowlevel.ParkingLot()
         self._closed = False
+
+    def open(self) -> None:
+        """Let clients come."""
+        self.is_open = True
 
     def offer(self, connection: MemoryConnection) -> None:
         """Queue a new connection for `accept`."""
@@ -246,6 +273,11 @@ class MemoryListener:
             await self._arrived.park()
         return self._waiting.popleft()
 
+    def take_waiting(self) -> "list[MemoryConnection]":
+        """Return who waits to be accepted."""
+        waiting, self._waiting = list(self._waiting), deque()
+        return waiting
+
     def close(self) -> None:
         """Refuse later connections and drop those not accepted yet."""
         if self._closed:
@@ -254,9 +286,10 @@ class MemoryListener:
         while self._waiting:
             self._waiting.popleft().abort()
 
-    def finish(self) -> None:
-        """Refuse later connections."""
+    def finish(self, handshakes_s: float = 0.0) -> None:
+        """Refuse later connections; there are no handshakes here."""
+        del handshakes_s
         if not self._closed:
             self._closed = True
-            self._network.forget(self.port)
+            self._network.release(self)
             self._arrived.unpark_all()

@@ -5,7 +5,7 @@ connection, and keeps watching a connection whose reader is busy elsewhere: a pe
 seen at once, not at the next read.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from math import inf
 from typing import Protocol
 
@@ -13,6 +13,9 @@ READ_SIZE_BYTES = 65_536
 """The most that one read takes from a connection."""
 READ_AHEAD_BYTES = 65_536
 """Bytes held for a reader that is busy elsewhere; beyond it the peer is no longer read."""
+
+Place = tuple[str, int]
+"""Address and port that are bound."""
 
 
 class NetworkError(Exception):
@@ -83,6 +86,10 @@ class Connection(Protocol):
         """
         ...
 
+    def wait_until(self, until: float) -> None:
+        """Let the `receive` that is under way, if there is one, give up at another time."""
+        ...
+
     async def pump(self, sink: Callable[[bytes], bool], idle_s: float | None) -> bool:
         """Hand what arrives to `sink` until it returns False or the stream ends.
 
@@ -149,12 +156,29 @@ class Listener(Protocol):
         """
         ...
 
+    def open(self) -> None:
+        """Let clients come, which are refused before.
+
+        Raises:
+            OSError: another process has come to listen there.
+        """
+        ...
+
+    def take_waiting(self) -> "Sequence[Connection]":
+        """Return who waits to be accepted now."""
+        ...
+
     def close(self) -> None:
         """Stop listening: later connections are refused, those not accepted yet are dropped."""
         ...
 
-    def finish(self) -> None:
-        """Stop listening; connections that wait to be accepted are still handed out."""
+    def finish(self, handshakes_s: float = 0.0) -> None:
+        """Stop listening; connections that wait to be accepted are still handed out.
+
+        Args:
+            handshakes_s: what clients that have begun to connect get to end that, who would be
+                reset otherwise; from now on nobody else gets here.
+        """
         ...
 
 
@@ -188,6 +212,19 @@ class Network(Protocol):
 
     async def listen(self, address: str, port: int) -> Listener:
         """Bind and listen; port 0 picks a free one.
+
+        Raises:
+            OSError: the address cannot be bound.
+        """
+        ...
+
+    async def bind(self, address: str, port: int, beside: Collection[Place] = ()) -> Listener:
+        """Bind without taking clients, which `Listener.open` begins; port 0 picks a free one.
+
+        Args:
+            address: an IP address or a name.
+            port: nobody else gets it from now on.
+            beside: listeners of this port that are given up for this one: addresses may overlap.
 
         Raises:
             OSError: the address cannot be bound.

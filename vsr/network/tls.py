@@ -138,6 +138,10 @@ class TlsConnection:
             except ssl.SSLError:
                 raise ConnectionBroken from None
 
+    def wait_until(self, until: float) -> None:
+        """Let the `receive` that is under way give up at another time."""
+        self._inner.wait_until(until)
+
     async def pump(self, sink: Callable[[bytes], bool], idle_s: float | None) -> bool:
         """Hand what arrives to `sink`, in the caller's task: decrypting may have to answer."""
         while True:

@@ -14,6 +14,7 @@ CHECK_EVERY_S = 1.0
 """Files are looked at no more often, and only when somebody connects."""
 _CIPHERS_TLS_1_2 = "ECDHE+AESGCM:ECDHE+CHACHA20"
 """Forward-secret and authenticated; HTTP/2 forbids others. Source: RFC 9113 section 9.2."""
+_RELOADED = "standalone_listener_certificate_reloaded listener=%s"
 _log = logging.getLogger("vsr.network")
 
 
@@ -26,6 +27,10 @@ class _Stamp(msgspec.Struct, frozen=True):
 
     modified_ns: int
     size_bytes: int
+    changed_ns: int
+    """Of the kernel's own clock: a copy that keeps its date is seen, too."""
+    file: tuple[int, int]
+    """Device and inode: of a link that leads elsewhere by now."""
 
 
 Stamps = tuple[_Stamp, _Stamp]
@@ -68,6 +73,15 @@ class ServerCertificate:
         self._tried = self._stamp()
         self._context = self._load()
 
+    def renew(self) -> None:
+        """Do the same where somebody asks for it; the log says how it went."""
+        try:
+            self.reload()
+        except CertificateRejected as error:
+            self._report_failure(error)
+        else:
+            _log.info(_RELOADED, self._listener)
+
     def _look(self) -> None:
         try:
             stamps = self._stamp()
@@ -79,12 +93,7 @@ class ServerCertificate:
         self._is_unreadable = False
         if stamps == self._tried:
             return
-        try:
-            self.reload()
-        except CertificateRejected as error:
-            self._report_failure(error)
-        else:
-            _log.info("standalone_listener_certificate_reloaded listener=%s", self._listener)
+        self.renew()
 
     def _report_failure(self, error: CertificateRejected) -> None:
         _log.error(
@@ -116,7 +125,8 @@ def _stamp_of(file: Path) -> _Stamp:
         status = file.stat()
     except OSError as error:
         raise CertificateRejected(error.strerror or "cannot be read") from None
-    return _Stamp(status.st_mtime_ns, status.st_size)
+    place = status.st_dev, status.st_ino
+    return _Stamp(status.st_mtime_ns, status.st_size, status.st_ctime_ns, place)
 
 
 def _no_password() -> str:

@@ -6,7 +6,6 @@ from weakref import WeakSet
 
 import attrs
 
-from vsr.errors import NotServing
 from vsr.resources.listener import Listener
 from vsr.resources.snapshot import Snapshot
 from vsr.routing.engine import Engine
@@ -30,16 +29,19 @@ class Generation:
     leases: int = attrs.field(default=0, init=False)
     is_retired: bool = attrs.field(default=False, init=False)
 
-    def listener(self, name: str) -> Listener:
-        """Return a listener's resource in this version.
+    def listener_for(self, bound: Listener) -> Listener | None:
+        """Return what a listener of another version is in this one; None if it is gone.
 
-        Raises:
-            NotServing: this version has no such listener.
+        That is whatever is at its address now, so that nobody keeps rules by having come early;
+        otherwise what has its name, wherever that is.
         """
+        named = None
         for listener in self.snapshot.listeners:
-            if listener.name == name:
+            if (listener.address, listener.port) == (bound.address, bound.port):
                 return listener
-        raise NotServing
+            if listener.name == bound.name:
+                named = listener
+        return named
 
     def lease(self) -> "Generation":
         """Pin this generation for one request; `release` must follow."""

@@ -254,6 +254,10 @@ class H2Stream:
             raise self._broken() from None
         return _NEWS
 
+    def wait_until(self, until: float) -> None:
+        """Let the `receive` that is under way give up at another time."""
+        self._inbox.wait_until(until)
+
     async def pump(self, sink: Callable[[bytes], bool], idle_s: float | None) -> bool:
         """Tell `sink` of all that comes, in the task that takes it from the network."""
 

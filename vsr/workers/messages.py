@@ -63,6 +63,10 @@ class End(msgspec.Struct, frozen=True, tag="end"):
     """End what is under way."""
 
 
+class Renew(msgspec.Struct, frozen=True, tag="renew"):
+    """Load certificates anew: somebody asks for it; not answered."""
+
+
 class Ask(msgspec.Struct, frozen=True, tag="ask"):
     """Somebody wants to know something, or wants something known; answered by `Answered`.
 
@@ -75,7 +79,7 @@ class Ask(msgspec.Struct, frozen=True, tag="ask"):
     question: bytes = b""
 
 
-Order = Word | Sockets | Part | Start | Prepare | Commit | Discard | Drain | End | Ask
+Order = Word | Sockets | Part | Start | Prepare | Commit | Discard | Drain | End | Renew | Ask
 """What a supervisor says, in order."""
 
 

@@ -32,6 +32,7 @@ from vsr.workers.messages import (
     Part,
     Prepare,
     Refused,
+    Renew,
     Report,
     Start,
     Word,
@@ -89,7 +90,13 @@ class Supervisor:
         problems = unshared(snapshot)
         if problems:
             raise ConfigRejected(problems)
-        sockets.commit(sockets.prepare(snapshot.listeners))
+        change = sockets.prepare(snapshot.listeners)
+        try:
+            change.open()
+        except ConfigRejected:
+            change.close()
+            raise
+        sockets.commit(change)
         opened = cls(
             folder.absolute(),
             sockets,
@@ -164,15 +171,17 @@ class Supervisor:
         """Let every worker serve what is prepared, in one step.
 
         Raises:
-            VsrError: no worker that has built it is left.
+            VsrError: no worker that has built it is left, or another process has come to listen
+                where this one would.
         """
         activation = prepared.activation
         if activation.outcome is not Outcome.AGREED:
             raise _error_of(activation)
+        prepared.change.open()
         self._parts, self.snapshot = prepared.parts, prepared.snapshot
         self._uncommitted = set(activation.agreed)
         self.word.store(self.fleet.commit())
-        # Ours are closed first: whichever worker is the last to close empties the queue.
+        # Who has come to one that is gone is served by the workers; nobody else comes there.
         self.sockets.commit(prepared.change)
         for serial in activation.agreed:
             self.crew.members[serial].outbox.put(Commit(activation.attempt))
@@ -204,6 +213,10 @@ class Supervisor:
     def force_end(self) -> None:
         """End every request under way."""
         self.crew.order(End())
+
+    def renew_certificates(self) -> None:
+        """Let every worker load them anew."""
+        self.crew.order(Renew())
 
     async def metrics(self) -> tuple[Family, ...]:
         """Return the metrics of all workers as one, as far as they tell them in time."""

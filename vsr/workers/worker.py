@@ -31,6 +31,7 @@ from vsr.workers.messages import (
     Prepare,
     Ready,
     Refused,
+    Renew,
     Report,
     Sockets,
     Start,
@@ -80,6 +81,10 @@ class Serving(Protocol):
 
     def force_end(self) -> None:
         """End every request under way."""
+        ...
+
+    def renew_certificates(self) -> None:
+        """Load them anew."""
         ...
 
     async def answer(self, topic: str, question: bytes) -> bytes:
@@ -223,8 +228,8 @@ class Worker:
                     tasks.start_soon(self._answer, serving, received.message)
                 case Drain():
                     return
-                case End():
-                    serving.force_end()
+                case End() | Renew() as order:
+                    _act_on(order, serving)
                 case _:
                     self._take(received)
         _log.error("the supervisor has ended: draining")
@@ -297,6 +302,13 @@ class Worker:
                 await self.channel.send(report)
         except ChannelBroken:
             pass  # reading finds out, too
+
+
+def _act_on(order: End | Renew, serving: Serving) -> None:
+    if isinstance(order, End):
+        serving.force_end()
+    else:
+        serving.renew_certificates()
 
 
 class _Unreadable(VsrError):

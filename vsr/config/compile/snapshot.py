@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_network
 
+from vsr.config.address import bound_address
 from vsr.config.compile.clusters import compile_clusters
 from vsr.config.compile.credentials import credential_chain
 from vsr.config.compile.graphs import NO_GRAPHS, CompiledGraphs
@@ -122,7 +123,7 @@ def _listener(listener: authored.Listener, identity_headers: frozenset[bytes]) -
     tls, identity = listener.tls, listener.identity or authored.ListenerIdentity()
     return Listener(
         name=listener.name,
-        address=listener.address,
+        address=bound_address(listener.address),
         port=listener.port,
         timeout_s=parse_duration_s(listener.timeout),
         api_keys=tuple(key.encode() for key in listener.api_keys),

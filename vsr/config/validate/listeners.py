@@ -2,7 +2,7 @@
 
 import ipaddress
 
-from vsr.config.address import is_host
+from vsr.config.address import is_host, overlaps
 from vsr.config.checks import check_names
 from vsr.config.document.listeners import Listener, ListenerIdentity, ListenerTls
 from vsr.config.position import Path
@@ -13,14 +13,14 @@ def check_listeners(listeners: tuple[Listener, ...], report: Report) -> None:
     """Each listener has a name and a socket of its own."""
     root: Path = ("listeners",)
     check_names((((*root, at, "name"), each.name) for at, each in enumerate(listeners)), report)
-    sockets: dict[tuple[str, int], int] = {}
     for at, listener in enumerate(listeners):
         path = (*root, at)
         _check_listener(listener, path, report)
-        first = sockets.setdefault((listener.address, listener.port), at)
-        if first != at and listener.port:
-            why = f"listeners[{first}] listens there already"
-            report.add((*path, "port"), "is taken", why, "give each listener a port of its own")
+        for before, first in enumerate(listeners[:at]):
+            if first.port == listener.port != 0 and overlaps(first.address, listener.address):
+                why = f"listeners[{before}] listens there already"
+                report.add((*path, "port"), "is taken", why, "give each listener a port of its own")
+                break
 
 
 def _check_listener(listener: Listener, path: Path, report: Report) -> None:
