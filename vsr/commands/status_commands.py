@@ -20,7 +20,7 @@ def status(api: str, output: str) -> None:
 
 @click.group()
 def backends() -> None:
-    """Look at the backends of a Router that runs."""
+    """Look at the backends of a Router that runs, and take them out of rotation."""
 
 
 @backends.command("list")
@@ -29,9 +29,34 @@ def backends() -> None:
 def list_backends(api: str, output: str) -> None:
     """List models and their endpoints: whether calls go there, and what is under way."""
     from vsr.commands.api_client import Api
-    from vsr.commands.remote_status import tell_backends
+    from vsr.commands.remote_backends import tell_backends
 
     tell_backends(Api(api), output)
+
+
+@backends.command("quarantine")
+@click.argument("model")
+@click.argument("endpoint")
+@click.option("--allow-empty", is_flag=True, help="Also if it is the last one of its model.")
+@ASKS_API
+def quarantine_backend(model: str, endpoint: str, api: str, *, allow_empty: bool) -> None:
+    """Send an endpoint nothing new; what is under way finishes. A restart forgets it."""
+    from vsr.commands.api_client import Api
+    from vsr.commands.remote_backends import quarantine
+
+    quarantine(Api(api), model, endpoint, allow_empty=allow_empty)
+
+
+@backends.command("release")
+@click.argument("model")
+@click.argument("endpoint")
+@ASKS_API
+def release_backend(model: str, endpoint: str, api: str) -> None:
+    """End the quarantine of an endpoint."""
+    from vsr.commands.api_client import Api
+    from vsr.commands.remote_backends import release
+
+    release(Api(api), model, endpoint)
 
 
 @click.command()

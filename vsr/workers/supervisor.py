@@ -1,6 +1,6 @@
 """The supervisor's side: what its workers serve, taken over by all of them together."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import attrs
@@ -35,6 +35,7 @@ from vsr.workers.messages import (
     Prepare,
     Refused,
     Report,
+    Sample,
     Start,
     Word,
 )
@@ -49,6 +50,7 @@ DRAIN_S = 30.0
 """A worker's own drain is bounded, and shorter."""
 _COMMIT_S = 5.0
 """What workers get to take over listeners; requests see the version at once."""
+_WORKER_UP = "llm_worker_up"
 _FAMILIES = msgspec.msgpack.Decoder(tuple[Family, ...])
 
 
@@ -217,7 +219,7 @@ class Supervisor:
         """Return the metrics of all workers as one, as far as they tell them in time."""
         answers = await self.asking.ask(METRICS)
         told = {worker: _FAMILIES.decode(answer) for worker, answer in answers.told.items()}
-        return self._metrics.merge(told)
+        return (*self._metrics.merge(told), _worker_up(told, answers.missing))
 
     def _brief(self, outbox: Outbox) -> None:
         """Tell a worker that begins what it is to serve."""
@@ -275,6 +277,15 @@ class PreparedFleet:
             self.change.close()
             self.supervisor._abort(self.activation)  # noqa: SLF001  # as one
         await trio.lowlevel.cancel_shielded_checkpoint()
+
+
+def _worker_up(told: Iterable[int], missing: Iterable[int]) -> Family:
+    """Return who told its metrics, and who did not."""
+    up = {**dict.fromkeys(told, 1.0), **dict.fromkeys(missing, 0.0)}
+    samples = (
+        Sample(_WORKER_UP, {"worker": str(worker)}, value) for worker, value in sorted(up.items())
+    )
+    return Family(_WORKER_UP, "1 if a worker told its metrics in time.", "gauge", tuple(samples))
 
 
 def _collected(snapshot: Snapshot) -> Sliced[tuple[bytes, ...]]:
