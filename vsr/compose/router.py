@@ -82,8 +82,18 @@ class Router:
             raise bind_refused(error) from None
         return cls(parts, gateway, server, active, tracing, generation, traced)
 
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve until drained; started once the first generation is active."""
+    async def run(
+        self,
+        may_accept: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint,
+        *,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Serve until drained; started once the first generation is active.
+
+        Args:
+            may_accept: awaited before clients are taken, where others serve them meanwhile.
+            task_status: for the nursery.
+        """
         try:
             async with trio.open_nursery() as upkeep:
                 self._upkeep = upkeep
@@ -95,6 +105,7 @@ class Router:
                     else:
                         # Other workers serve the clients that come before it is warm.
                         await self.activate(self._take_first())
+                        await may_accept()
                         await serving.start(self.server.run)
                     task_status.started()
                 upkeep.cancel_scope.cancel(reason="drained")

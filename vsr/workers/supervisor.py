@@ -19,7 +19,7 @@ from vsr.slices import Sliced
 from vsr.workers.activation import Activation, Outcome, Refusal
 from vsr.workers.asking import Asking
 from vsr.workers.crew import Crew, Member, Spawn, WorkersFailed
-from vsr.workers.fleet import Fleet, Slot, WorkerStatus
+from vsr.workers.fleet import Fleet, Phase, Slot, WorkerStatus
 from vsr.workers.merge import Merged
 from vsr.workers.messages import (
     METRICS,
@@ -54,6 +54,13 @@ _WORKER_UP = "llm_worker_up"
 _FAMILIES = msgspec.msgpack.Decoder(tuple[Family, ...])
 
 
+class _Candidate(msgspec.Struct, frozen=True):
+    """What a worker on trial begins with."""
+
+    parts: tuple[bytes, ...]
+    change: SocketChange
+
+
 def _nothing(_snapshot: Snapshot) -> tuple[Reason, ...]:
     return ()
 
@@ -74,6 +81,8 @@ class Supervisor:
     asking: Asking = attrs.field(init=False)
     _parts: tuple[bytes, ...] = attrs.field(repr=False)
     """Of the snapshot that serves, for workers to come."""
+    _candidate: "_Candidate | None" = attrs.field(default=None, init=False, repr=False)
+    """Of the activation that is on, for a worker on trial."""
     also_check: Callable[[Snapshot], tuple[Reason, ...]] = attrs.field(default=_nothing, init=False)
     """Says why this process cannot go on under another configuration."""
     _uncommitted: set[int] = attrs.field(factory=set, init=False)
@@ -134,6 +143,7 @@ class Supervisor:
         change = self.sockets.prepare(snapshot.listeners)
         try:
             parts = await in_slices(_collected(snapshot))
+            self._candidate = _Candidate(parts, change)
             activation = self.fleet.begin(version)
             try:
                 await self._ask(activation, parts, change)
@@ -155,19 +165,43 @@ class Supervisor:
             for part in parts:
                 outbox.put(Part(part))
             outbox.put(Prepare(activation.attempt, activation.version))
-        with trio.move_on_after(PREPARE_S):
-            await self.crew.until(lambda: activation.outcome is not Outcome.OPEN)
-        for serial in activation.waiting & set(self.crew.members):
-            if activation.outcome is Outcome.OPEN:
-                self.crew.members[serial].process.kill()
+        self.crew.tell()  # somebody may be wanted on trial
+        if not await self._has_ended(activation) and self._end_beginners(activation):
+            await self._has_ended(activation)
         if activation.outcome is Outcome.OPEN:
+            self._kill(activation.waiting)
             activation.give_up(Refusal(text=f"a worker has not built it within {PREPARE_S:g} s"))
         if activation.outcome is Outcome.REFUSED:
             raise _error_of(activation)
 
+    async def _has_ended(self, activation: Activation) -> bool:
+        with trio.move_on_after(PREPARE_S):
+            await self.crew.until(lambda: activation.outcome is not Outcome.OPEN)
+        return activation.outcome is not Outcome.OPEN
+
+    def _end_beginners(self, activation: Activation) -> bool:
+        """End those that hang with the version that serves; return whether nobody else hangs."""
+        members = self.crew.members
+        stuck = {each for each in activation.waiting if each in members}
+        beginners = {
+            each
+            for each in stuck
+            if members[each].slot.phase is Phase.STARTING and each != activation.trial
+        }
+        self._kill(beginners)
+        return stuck == beginners
+
+    def _kill(self, serials: Iterable[int]) -> None:
+        for serial in serials:
+            if serial in self.crew.members:
+                self.crew.members[serial].process.kill()
+
     def _abort(self, activation: Activation) -> None:
         self.fleet.abort()
+        self._candidate = None
         self.crew.order(Discard(activation.attempt))
+        if activation.trial is not None:
+            self._kill([activation.trial])
         self.crew.tell()
 
     def commit(self, prepared: "PreparedFleet") -> None:
@@ -179,7 +213,7 @@ class Supervisor:
         activation = prepared.activation
         if activation.outcome is not Outcome.AGREED:
             raise _error_of(activation)
-        self._parts, self.snapshot = prepared.parts, prepared.snapshot
+        self._parts, self.snapshot, self._candidate = prepared.parts, prepared.snapshot, None
         self._uncommitted = set(activation.agreed)
         self.word.store(self.fleet.commit())
         # Ours are closed first: whichever worker is the last to close empties the queue.
@@ -223,12 +257,21 @@ class Supervisor:
 
     def _brief(self, outbox: Outbox) -> None:
         """Tell a worker that begins what it is to serve."""
+        parts, sockets = self._parts, dict(self.sockets.bound)
+        start = Start(self.fleet.version, str(self.folder))
+        activation, candidate = self.fleet.activation, self._candidate
+        if activation is not None and candidate is not None:  # it is on trial
+            parts = candidate.parts
+            sockets = {
+                place: sock for place, sock in sockets.items() if place not in candidate.change.gone
+            } | candidate.change.new
+            start = Start(activation.version, str(self.folder), activation.attempt)
         outbox.put(Word(), [self.word.descriptor])
-        outbox.put_sockets([(place, sock.fileno()) for place, sock in self.sockets.bound.items()])
-        for part in self._parts:
+        outbox.put_sockets([(place, sock.fileno()) for place, sock in sockets.items()])
+        for part in parts:
             outbox.put(Part(part))
         self.asking.brief(outbox)
-        outbox.put(Start(self.fleet.version, str(self.folder)))
+        outbox.put(start)
 
     def _heed(self, member: Member, report: Report) -> None:
         activation = self.fleet.activation
