@@ -134,6 +134,8 @@ class FakeServing:
         await trio.sleep(self.plans.answer_s)
         if self.plans.is_clueless:
             raise ZeroDivisionError
+        if topic in self.plans.answers:
+            return self.plans.answers[topic]
         if topic != METRICS:
             return topic.encode() + b": " + question
         sample = Sample("v_total", {}, float(self.version))
@@ -154,6 +156,8 @@ class Plans:
     drain_s: float = 2.0
     answer_s: float = 0.0
     """What answering a question takes."""
+    answers: dict[str, bytes] = attrs.field(factory=dict)
+    """By topic."""
     is_clueless: bool = False
     """Whether answering fails."""
     first: VsrError | None = None
