@@ -7,6 +7,7 @@ import attrs
 import trio
 
 from vsr.compose.generation import Parts, build_generation
+from vsr.compose.loop import health_of
 from vsr.errors import ConfigRejected, Problem
 from vsr.gateway.certificates import load_certificates
 from vsr.gateway.gateway import Gateway
@@ -74,7 +75,9 @@ class Router:
         certificates = load_certificates(snapshot.listeners, folder or Path())
         tracing, traced = snapshot.tracing, None
         if tracing is not None:
-            traced = TracedGateway(gateway, tracing, parts.open_spans(tracing), parts.rng)
+            sink = parts.open_spans(tracing)
+            traced = TracedGateway(gateway, tracing, sink, parts.rng)
+            parts.components.watch("span exporter", lambda: health_of(sink.losses))
         server = Server(parts.network, traced or gateway, certificates)
         try:
             await server.bind(snapshot.listeners)
