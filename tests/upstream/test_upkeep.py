@@ -36,7 +36,7 @@ async def test_check_that_fails_begins_again_and_its_endpoint_is_out(
         return 200
 
     monkeypatch.setattr("vsr.upstream.upkeep._ask", ask)
-    await trio.sleep(120)
+    await trio.sleep(300)
     is_in = buggy.host.is_healthy
     got = [(await scene.ask()).status for _ in range(4)]
     is_mended = True
