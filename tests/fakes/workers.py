@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -17,7 +17,7 @@ from vsr.workers.active import SharedActive
 from vsr.workers.channel import ChannelBroken
 from vsr.workers.framing import Received
 from vsr.workers.messages import METRICS, Family, Order, Report, Sample
-from vsr.workers.worker import Worker
+from vsr.workers.worker import MayAccept, Worker
 
 T = TypeVar("T")
 
@@ -76,10 +76,14 @@ class FakeServing:
     plans: "Plans"
     active: SharedActive
     version: int
+    start_s: float
+    die: Callable[[], None]
     history: list[tuple[str, int]] = attrs.field(factory=list)
     forced: trio.Event = attrs.field(factory=trio.Event)
     asked: list[tuple[str, bytes]] = attrs.field(factory=list)
     """Questions so far."""
+    accepts: bool = False
+    """Whether clients are taken."""
     asked_before: int = 0
     """How many of them came before it served."""
 
@@ -89,10 +93,17 @@ class FakeServing:
         self.active.current  # noqa: B018  # as a request does
         return self.version
 
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+    async def run(
+        self,
+        may_accept: MayAccept,
+        *,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
         """Serve until cancelled."""
         self.asked_before = len(self.asked)
-        await trio.sleep(self.plans.start_s)
+        await trio.sleep(self.start_s)
+        await may_accept()
+        self.accepts = True
         task_status.started()
         await trio.sleep_forever()
 
@@ -103,6 +114,9 @@ class FakeServing:
         if isinstance(plan, VsrError):
             raise plan
         await trio.sleep(plan)
+        if snapshot.hash in self.plans.deadly:
+            self.die()
+            await trio.sleep_forever()
         return FakeBuilt(self, version)
 
     async def drain(self) -> None:
@@ -124,6 +138,8 @@ class FakeServing:
         await trio.sleep(self.plans.answer_s)
         if self.plans.is_clueless:
             raise ZeroDivisionError
+        if topic in self.plans.answers:
+            return self.plans.answers[topic]
         if topic != METRICS:
             return topic.encode() + b": " + question
         sample = Sample("v_total", {}, float(self.version))
@@ -137,9 +153,15 @@ class Plans:
     of: dict[str, float | VsrError] = attrs.field(factory=dict)
     """By hash: seconds that building takes, or what is raised."""
     start_s: float = 0.5
+    starts_s: dict[str, float] = attrs.field(factory=dict)
+    """By hash, in place of that."""
+    deadly: set[str] = attrs.field(factory=set)
+    """Hashes of what a process dies of that builds it, or begins with it."""
     drain_s: float = 2.0
     answer_s: float = 0.0
     """What answering a question takes."""
+    answers: dict[str, bytes] = attrs.field(factory=dict)
+    """By topic."""
     is_clueless: bool = False
     """Whether answering fails."""
     first: VsrError | None = None
@@ -178,11 +200,18 @@ class FakeProcess:
         self, snapshot: Snapshot, version: int, folder: Path, active: SharedActive
     ) -> FakeServing:
         """Serve a snapshot."""
-        del snapshot, folder
+        del folder
         await trio.lowlevel.checkpoint()
         if self.plans.first is not None:
             raise self.plans.first
-        self.serving = FakeServing(self.plans, active, version)
+        plan = self.plans.of.get(snapshot.hash)
+        if isinstance(plan, VsrError):
+            raise plan
+        if snapshot.hash in self.plans.deadly:
+            self.kill()
+            await trio.sleep_forever()
+        start_s = self.plans.starts_s.get(snapshot.hash, self.plans.start_s)
+        self.serving = FakeServing(self.plans, active, version, start_s, self.kill)
         return self.serving
 
     def give(self, address: str, port: int, sock: socket.socket) -> None:

@@ -15,6 +15,7 @@ from tests.upstream.raw_backend import RawBackend
 from vsr.http.h1_client import encode_request
 from vsr.network.memory import MemoryNetwork
 from vsr.routing.trace import parse_traceparent
+from vsr.telemetry.losses import Losses
 from vsr.telemetry.spans import SpanTree
 
 
@@ -153,6 +154,7 @@ class BrokenSink:
     """A sink of which nothing works."""
 
     close: Callable[[], None]
+    losses: Losses = attrs.field(factory=Losses)
 
     def add(self, tree: SpanTree) -> None:
         """Fail."""

@@ -275,3 +275,26 @@ def test_stamp_is_rfc_3339_in_utc_with_nanoseconds() -> None:
     assert log.stamp(1_700_000_000_000_000_001) == "2023-11-14T22:13:20.000000001Z"
     assert log.stamp(1_700_000_001_999_999_999) == "2023-11-14T22:13:21.999999999Z"
     assert log.stamp(1_700_000_000_500_000_000) == "2023-11-14T22:13:20.500000000Z"
+
+
+async def test_lines_that_cannot_be_written_are_counted(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """And the log goes on; how it is doing is told by the class of the failure."""
+    failures: list[OSError | None] = [OSError(28, "canary"), OSError(28, "canary"), None]
+    seen = []
+
+    async def sink(_data: bytes) -> None:
+        await trio.lowlevel.checkpoint()
+        failure = failures.pop(0)
+        if failure is not None:
+            raise failure
+
+    log = AccessLog(sink)
+    for _ in range(3):
+        log.add(_line())
+        await log.flush()
+        seen.append(log.losses)
+
+    assert [(each.is_losing, each.times) for each in seen] == [(True, 1), (True, 2), (False, 2)]
+    assert (log.dropped, log.losses.last) == (2, "OSError")

@@ -166,9 +166,14 @@ def test_lost_spans_are_told_of_when_that_begins_and_ends(
     good, bad = SpanExportResult.SUCCESS, SpanExportResult.FAILURE
     watched = WatchedExporter(MoodyExporter([good, bad, OSError("canary"), good, good]))
 
-    results = [watched.export(()) for _ in range(5)]
+    results, seen = [], []
+    for _ in range(5):
+        results.append(watched.export(()))
+        seen.append((watched.losses.is_losing, watched.losses.times))
 
     assert results == [good, bad, bad, good, good]
+    assert seen == [(False, 0), (True, 1), (True, 2), (False, 2), (False, 2)]
+    assert watched.losses.last == "OSError"
     assert [record.message for record in caplog.records] == [
         "spans are lost: the collector does not take them",
         "the collector takes spans again",

@@ -4,7 +4,9 @@ import pytest
 import trio
 import trio.testing
 
+from vsr.network.timers import Timer
 from vsr.upstream.background import Background
+from vsr.workers.components import Components, ComponentStatus, OnFailure, State
 
 
 async def test_failure_of_one_task_ends_neither_the_others_nor_the_router(
@@ -33,6 +35,33 @@ async def test_failure_of_one_task_ends_neither_the_others_nor_the_router(
 
     assert ended == [1, 3]
     assert [record.message for record in caplog.records] == ["a shared backend connection failed"]
+
+
+async def test_timers_that_fail_take_no_connection_along(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """They begin again, as the process has it."""
+    components = Components()
+    background = Background(components.keep)
+    await nursery.start(background.run)
+    ended: list[float] = []
+
+    async def work() -> None:
+        await trio.sleep(3)
+        ended.append(trio.current_time())
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    background.start(work)
+    background.timers.set(Timer(fail), 1.0)
+    background.timers.set(Timer(lambda: ended.append(trio.current_time())), 2.0)
+    await trio.sleep(5)
+
+    assert ended == [2.0, 3.0]
+    assert components.statuses == (
+        ComponentStatus("backend timers", OnFailure.RESTART, State.RUNNING, 1, "ZeroDivisionError"),
+    )
 
 
 async def test_tasks_end_with_it(autojump_clock: trio.testing.MockClock) -> None:

@@ -7,7 +7,7 @@ import pytest
 import trio
 import trio.testing
 
-from vsr.workers.components import Components, ComponentStatus, OnFailure, State
+from vsr.workers.components import Components, ComponentStatus, Health, OnFailure, State
 
 
 @attrs.define
@@ -157,4 +157,22 @@ async def test_work_that_ends_by_itself_is_over(autojump_clock: trio.testing.Moc
 
     assert components.statuses == (
         ComponentStatus("work", OnFailure.RESTART, State.STOPPED, 2, "OSError"),
+    )
+
+
+def test_what_runs_elsewhere_is_asked_how_it_is() -> None:
+    """Whenever that is told."""
+    components, seen = Components(), Health()
+    components.watch("exporter", lambda: seen)
+    before = components.statuses
+
+    seen = Health(is_failing=True, failures=2, last_failure="OSError")
+    failing = components.statuses
+    seen = Health(failures=2, last_failure="OSError")
+
+    degrade = OnFailure.DEGRADE
+    assert before == (ComponentStatus("exporter", degrade, State.RUNNING),)
+    assert failing == (ComponentStatus("exporter", degrade, State.DEGRADED, 2, "OSError"),)
+    assert components.statuses == (
+        ComponentStatus("exporter", degrade, State.RUNNING, 2, "OSError"),
     )

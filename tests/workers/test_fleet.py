@@ -48,7 +48,12 @@ class Workers(RuleBasedStateMachine):
         if self.fleet.may_start(self._slot(at)):
             self.fleet.start(self._slot(at), 100 + at, now=self.now)
             process = self.processes[at] = Process(0)
-            process.orders.append(("start", self.fleet.version))
+            activation = self.fleet.activation
+            if activation is None:
+                process.orders.append(("start", self.fleet.version))
+            else:
+                assert activation.trial == self._slot(at).serial
+                process.orders.append(("prepare", activation.attempt, activation.version))
 
     @rule(at=WORKERS, is_well=st.booleans())
     def work(self, *, at: int, is_well: bool) -> None:
@@ -66,7 +71,10 @@ class Workers(RuleBasedStateMachine):
             case ("discard",):
                 process.built = 0
             case ("commit",):
+                is_on_trial = not process.serves
                 self._admit(process)
+                if is_on_trial:
+                    process.reports.append(("ready",))
 
     @rule(at=WORKERS)
     def hear(self, at: int) -> None:
@@ -111,6 +119,9 @@ class Workers(RuleBasedStateMachine):
             self._commit(activation)
         elif activation.outcome is Outcome.REFUSED or not is_wanted:
             self.fleet.abort()
+            for at, slot in enumerate(self.fleet.slots):
+                if slot.serial == activation.trial:
+                    self.die(at)
             self._tell_all("discard")
 
     def _commit(self, activation: Activation) -> None:

@@ -14,6 +14,7 @@ from vsr.errors import ConfigRejected, VsrError
 from vsr.resources.listener import Listener
 from vsr.resources.looper import LooperSettings, StateBackend, StateStore
 from vsr.resources.snapshot import Settings, Snapshot
+from vsr.workers.messages import Sample
 from vsr.workers.sockets import ListeningSockets
 from vsr.workers.supervisor import PREPARE_S, Supervisor
 
@@ -192,17 +193,21 @@ async def test_death_of_all_who_agreed_is_no_commit(
 async def test_metrics_are_those_of_all(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """One that does not tell them in time is left out, and holds nobody up for long."""
+    """One that does not tell them in time counts as before, is named, and holds nobody up."""
     scene = await start(nursery)
 
     both = await scene.supervisor.metrics()
-    slow = scene.spawn.servings[0]
+    slow = scene.spawn.serving(1)
     slow.plans = attrs.evolve(slow.plans, answer_s=100.0)
     started_at = trio.current_time()
     late = await scene.supervisor.metrics()
 
-    assert [sample.value for family in both for sample in family.samples] == [2.0]
-    assert late == both
+    assert both[:-1] == late[:-1]
+    assert [sample.value for family in both for sample in family.samples] == [2.0, 1.0, 1.0]
+    assert late[-1].samples == (
+        Sample("llm_worker_up", {"worker": "1"}, 0.0),
+        Sample("llm_worker_up", {"worker": "2"}, 1.0),
+    )
     assert trio.current_time() - started_at == pytest.approx(2.0)
     await stop(scene)
 

@@ -1,4 +1,4 @@
-"""What `vllm-sr status`, `backends list` and `drain` do; see `status_commands`."""
+"""What `vllm-sr status` prints; see `status_commands`."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from vsr.commands.api_client import Api, echo_json
-from vsr.commands.table import room, table, wrapped
+from vsr.commands.table import room, wrapped
 
 
 class _Origin(msgspec.Struct, frozen=True):
@@ -42,12 +42,32 @@ class _Generation(msgspec.Struct, frozen=True):
     leases: int
 
 
+class _Worker(msgspec.Struct, frozen=True):
+    worker: int
+    pid: int
+    phase: str
+    version: int
+    restarts: int
+    uptime_s: float
+
+
+class _Component(msgspec.Struct, frozen=True):
+    name: str
+    worker: int
+    state: str
+    failures: int
+    last_failure: str
+
+
 class _Serving(msgspec.Struct, frozen=True):
     workers: int
     uptime_s: float
     open_connections: int
     listeners: dict[str, int]
     generations: tuple[_Generation, ...]
+    processes: tuple[_Worker, ...] = ()
+    components: tuple[_Component, ...] = ()
+    missing: tuple[int, ...] = ()
 
 
 class _Status(msgspec.Struct, frozen=True):
@@ -56,34 +76,6 @@ class _Status(msgspec.Struct, frozen=True):
     gateway: str
     serving: _Serving
     config: _Config
-
-
-class _Breaker(msgspec.Struct, frozen=True):
-    open: bool
-    active: int
-    waiting: int
-
-
-class _Endpoint(msgspec.Struct, frozen=True):
-    name: str
-    available: bool
-    healthy: bool
-    ejected: bool
-    ejection_reason: str | None
-    ejected_for_s: float | None
-    in_flight: int
-    attempts: dict[str, int]
-
-
-class _Cluster(msgspec.Struct, frozen=True):
-    name: str
-    panic: bool
-    breaker: _Breaker
-    endpoints: tuple[_Endpoint, ...]
-
-
-class _Backends(msgspec.Struct, frozen=True):
-    clusters: tuple[_Cluster, ...]
 
 
 def tell_status(api: Api, output: str) -> None:
@@ -98,19 +90,25 @@ def tell_status(api: Api, output: str) -> None:
 
 def _rows(found: _Status) -> list[tuple[str, str]]:
     serving, config = found.serving, found.config
-    uptime = timedelta(seconds=int(serving.uptime_s))
     listeners = ", ".join(f"{name} on port {port}" for name, port in serving.listeners.items())
     alive = ", ".join(
         f"{each.version}{' (active)' if each.active else ''}: {each.leases}"
         for each in serving.generations
     )
+    state = f"{found.state} for {_span(serving.uptime_s)}"
     rows = [
-        ("state", f"{found.state} for {uptime}, {found.gateway} mode, release {found.release}"),
-        ("workers", str(serving.workers)),
+        (
+            "state",
+            f"{state}, {found.gateway} mode, release {found.release}",
+        ),
+        *_labelled("workers", _workers(serving)),
         ("listeners", listeners or "none"),
         ("connections", str(serving.open_connections)),
         ("requests", f"by version: {alive}" if alive else "none"),
+        *_labelled("components", _components(serving)),
     ]
+    if serving.missing:
+        rows.append(("no answer", f"{named(serving.missing)}: what it does is not counted here"))
     if config.active is not None:
         active = config.active
         since = f"since {active.activated_at}, from {_from(active.origin)}"
@@ -127,35 +125,46 @@ def _rows(found: _Status) -> list[tuple[str, str]]:
     return rows
 
 
+def _labelled(label: str, lines: list[str]) -> list[tuple[str, str]]:
+    return [("" if at else label, line) for at, line in enumerate(lines)]
+
+
+def _workers(serving: _Serving) -> list[str]:
+    if serving.workers == 1:
+        return ["1"]
+    serve = sum(each.phase == "serving" for each in serving.processes)
+    lines = [f"{serve} of {serving.workers} serve"]
+    for each in serving.processes:
+        line = f"{each.worker}: {each.phase}, pid {each.pid}, version {each.version}"
+        if each.phase != "ended":
+            line += f", for {_span(each.uptime_s)}"
+        lines.append(line + (f", restarts {each.restarts}" if each.restarts else ""))
+    return lines
+
+
+def _components(serving: _Serving) -> list[str]:
+    """Return a line for each component that is not well, or was not."""
+    found = serving.components
+    well = [each for each in found if each.state == "running"]
+    lines = ["all run" if len(well) == len(found) else f"{len(well)} of {len(found)} run"]
+    for each in found:
+        if each.state == "running" and not each.failures:
+            continue
+        place = f" of worker {each.worker}" if each.worker else ""
+        told = f"failures {each.failures}, the last {each.last_failure}"
+        lines.append(f"{each.name}{place}: {each.state}; {told}")
+    return lines
+
+
+def named(workers: tuple[int, ...]) -> str:
+    """Return how workers are called."""
+    numbers = ", ".join(map(str, workers))
+    return f"worker{'s' if len(workers) > 1 else ''} {numbers}"
+
+
+def _span(seconds: float) -> timedelta:
+    return timedelta(seconds=int(seconds))
+
+
 def _from(origin: _Origin) -> str:
     return origin.source + (f" ({origin.principal})" if origin.principal else "")
-
-
-def tell_backends(api: Api, output: str) -> None:
-    """Print the endpoints of every model."""
-    told = api.ask("GET", "/api/v1/backends")
-    if output == "json":
-        echo_json(told)
-        return
-    clusters = told.read(_Backends).clusters
-    rows = [_row(cluster, each) for cluster in clusters for each in cluster.endpoints]
-    head = ("MODEL", "ENDPOINT", "STATE", "IN FLIGHT", "BREAKER", "ATTEMPTS")
-    click.echo(table(head, rows, room()))
-
-
-def _row(cluster: _Cluster, endpoint: _Endpoint) -> tuple[str, ...]:
-    waiting = f", {cluster.breaker.waiting} wait" if cluster.breaker.waiting else ""
-    return (
-        cluster.name,
-        endpoint.name,
-        _state(endpoint) + (", panic" if cluster.panic else ""),
-        str(endpoint.in_flight),
-        ("open" if cluster.breaker.open else "closed") + waiting,
-        " ".join(f"{key}:{count}" for key, count in endpoint.attempts.items()),
-    )
-
-
-def _state(endpoint: _Endpoint) -> str:
-    if endpoint.ejected:
-        return f"ejected {endpoint.ejected_for_s or 0:.0f}s ({endpoint.ejection_reason})"
-    return "available" if endpoint.healthy else "unhealthy"

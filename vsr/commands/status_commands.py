@@ -22,7 +22,7 @@ def status(api: Target, output: str) -> None:
 
 @click.group()
 def backends() -> None:
-    """Look at the backends of a Router that runs."""
+    """Look at the backends of a Router that runs, and take them out of rotation."""
 
 
 @backends.command("list")
@@ -33,9 +33,36 @@ def backends() -> None:
 def list_backends(api: Target, output: str) -> None:
     """List models and their endpoints: whether calls go there, and what is under way."""
     from vsr.commands.api_client import Api
-    from vsr.commands.remote_status import tell_backends
+    from vsr.commands.remote_backends import tell_backends
 
     tell_backends(Api(api, output == "json"), output)
+
+
+@backends.command("quarantine")
+@click.argument("model")
+@click.argument("endpoint")
+@click.option("--allow-empty", is_flag=True, help="Also if it is the last one of its model.")
+@ASKS_API
+@TRUSTS
+def quarantine_backend(model: str, endpoint: str, api: Target, *, allow_empty: bool) -> None:
+    """Send an endpoint nothing new; what is under way finishes. A restart forgets it."""
+    from vsr.commands.api_client import Api
+    from vsr.commands.remote_backends import quarantine
+
+    quarantine(Api(api), model, endpoint, allow_empty=allow_empty)
+
+
+@backends.command("release")
+@click.argument("model")
+@click.argument("endpoint")
+@ASKS_API
+@TRUSTS
+def release_backend(model: str, endpoint: str, api: Target) -> None:
+    """End the quarantine of an endpoint."""
+    from vsr.commands.api_client import Api
+    from vsr.commands.remote_backends import release
+
+    release(Api(api), model, endpoint)
 
 
 @click.command()

@@ -16,7 +16,8 @@ from vsr.errors import VsrError
 from vsr.gateway.opening import load_http2
 from vsr.network.epoll import EpollNetwork
 from vsr.telemetry.access_log import AccessLog
-from vsr.workers.components import Components, OnFailure, Run
+from vsr.telemetry.losses import Losses
+from vsr.workers.components import Components, Health, OnFailure, Run
 
 _FLUSH_S = 2.0
 _COLLECT_EVERY = 20_000
@@ -95,6 +96,7 @@ async def _serve_to_the_end(serve: Serve, write: Write) -> None:
     async with trio.open_nursery() as tasks:
         await tasks.start(components.run, "network", OnFailure.FATAL, loop.network.run)
         tasks.start_soon(components.keep, "access log", access_log.run)
+        components.watch("access log sink", lambda: health_of(access_log.losses))
         try:
             await serve(loop)
         finally:
@@ -124,6 +126,11 @@ def _first_rejection(group: BaseExceptionGroup[BaseException]) -> BaseException 
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]
     return found
+
+
+def health_of(losses: Losses) -> Health:
+    """Return how a sink of telemetry is, as a component."""
+    return Health(losses.is_losing, losses.times, losses.last)
 
 
 async def wait_beside(beside: Beside, signals: Signals) -> None:

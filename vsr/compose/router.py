@@ -7,6 +7,7 @@ import attrs
 import trio
 
 from vsr.compose.generation import Parts, build_generation
+from vsr.compose.loop import health_of
 from vsr.errors import ConfigRejected, Problem
 from vsr.gateway.certificates import load_certificates
 from vsr.gateway.gateway import Gateway
@@ -74,7 +75,9 @@ class Router:
         certificates = load_certificates(snapshot.listeners, folder or Path())
         tracing, traced = snapshot.tracing, None
         if tracing is not None:
-            traced = TracedGateway(gateway, tracing, parts.open_spans(tracing), parts.rng)
+            sink = parts.open_spans(tracing)
+            traced = TracedGateway(gateway, tracing, sink, parts.rng)
+            parts.components.watch("span exporter", lambda: health_of(sink.losses))
         server = Server(parts.network, traced or gateway, certificates)
         try:
             await server.bind(snapshot.listeners)
@@ -82,8 +85,18 @@ class Router:
             raise bind_refused(error) from None
         return cls(parts, gateway, server, active, tracing, generation, traced)
 
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve until drained; started once the first generation is active."""
+    async def run(
+        self,
+        may_accept: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint,
+        *,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Serve until drained; started once the first generation is active.
+
+        Args:
+            may_accept: awaited before clients are taken, where others serve them meanwhile.
+            task_status: for the nursery.
+        """
         try:
             async with trio.open_nursery() as upkeep:
                 self._upkeep = upkeep
@@ -95,6 +108,7 @@ class Router:
                     else:
                         # Other workers serve the clients that come before it is warm.
                         await self.activate(self._take_first())
+                        await may_accept()
                         await serving.start(self.server.run)
                     task_status.started()
                 upkeep.cancel_scope.cancel(reason="drained")

@@ -2,6 +2,7 @@
 
 import fcntl
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -20,7 +21,7 @@ from vsr.workers.active import SharedActive
 from vsr.workers.components import OnFailure
 from vsr.workers.messages import METRICS, Family
 from vsr.workers.process import worker_channel
-from vsr.workers.worker import Worker
+from vsr.workers.worker import MayAccept, Worker
 
 
 def run_worker(number: int, descriptor: int) -> None:
@@ -89,11 +90,17 @@ class ServingRouter:
     installation: LocalInstallation
     told: LocalServing
 
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+    async def run(
+        self,
+        may_accept: MayAccept,
+        *,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
         """Serve."""
+        serve = partial(self.router.run, may_accept)
         components = self.router.parts.components
         async with trio.open_nursery() as tasks:
-            await tasks.start(components.run, "listeners", OnFailure.FATAL, self.router.run)
+            await tasks.start(components.run, "listeners", OnFailure.FATAL, serve)
             tasks.start_soon(preload, components)
             task_status.started()
 

@@ -10,6 +10,8 @@ import msgspec
 import trio
 from msgspec import UNSET, UnsetType
 
+from vsr.telemetry.losses import Losses
+
 _MAX_HELD_LINES = 100_000
 """Lines kept while the sink is stuck; beyond it lines are dropped and counted."""
 _BATCH_WAIT_S = 0.2
@@ -99,6 +101,7 @@ class AccessLog:
         self._second = 0
         self._second_text = ""
         self.dropped = 0
+        self.losses = Losses()
 
     def add(self, line: AccessLine) -> None:
         """Take one line; never waits."""
@@ -137,3 +140,6 @@ class AccessLog:
             if not self.dropped:
                 _log.warning("access log lines are lost: %s", os.strerror(error.errno or 0))
             self.dropped += len(lines)
+            self.losses = self.losses.failed(type(error).__name__)
+        else:
+            self.losses = self.losses.went_well()

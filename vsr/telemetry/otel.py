@@ -25,6 +25,7 @@ from opentelemetry.trace import (
 
 from vsr.resources.tracing import SpanExporter, Tracing
 from vsr.telemetry import spans
+from vsr.telemetry.losses import Losses
 from vsr.telemetry.spans import Span, SpanTree
 
 _SCOPE = InstrumentationScope("vllm-sr")
@@ -46,9 +47,15 @@ class OtelSink:
     cost several times as much.
     """
 
-    def __init__(self, processor: SpanProcessor, tracing: Tracing) -> None:
-        """Take what spans go to, and how this process is called in them."""
+    def __init__(
+        self,
+        processor: SpanProcessor,
+        tracing: Tracing,
+        exporter: "WatchedExporter | None" = None,
+    ) -> None:
+        """Take what spans go to, how this process is called in them, and what is behind that."""
         self._processor = processor
+        self._exporter = exporter
         made = Resource.create(
             {
                 "service.name": tracing.service_name,
@@ -57,6 +64,11 @@ class OtelSink:
             }
         )
         self._resource = _OneResource(made.attributes, made.schema_url)
+
+    @property
+    def losses(self) -> Losses:
+        """Return how the export goes."""
+        return Losses() if self._exporter is None else self._exporter.losses
 
     def add(self, tree: SpanTree) -> None:
         """Take the spans of one request; never waits."""
@@ -112,20 +124,24 @@ class WatchedExporter(OtelExporter):
     def __init__(self, exporter: OtelExporter) -> None:
         """Take what exports."""
         self._exporter = exporter
-        self._fails = False
+        self.losses = Losses()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Export a batch, in the library's thread; what fails is dropped."""
+        failure = "ExportFailed"
         try:
             result = self._exporter.export(spans)
-        except Exception:  # noqa: BLE001  # whatever it is, spans are lost and nothing else
-            result = SpanExportResult.FAILURE
-        fails = result is not SpanExportResult.SUCCESS
-        if fails and not self._fails:
+        except Exception as error:  # noqa: BLE001  # whatever it is, spans are lost and nothing else
+            result, failure = SpanExportResult.FAILURE, type(error).__name__
+        before = self.losses
+        if result is SpanExportResult.SUCCESS:
+            self.losses = before.went_well()
+        else:
+            self.losses = before.failed(failure)
+        if self.losses.is_losing and not before.is_losing:
             _log.warning("spans are lost: the collector does not take them")
-        elif self._fails and not fails:
+        elif before.is_losing and not self.losses.is_losing:
             _log.info("the collector takes spans again")
-        self._fails = fails
         return result
 
     def shutdown(self) -> None:
@@ -144,7 +160,8 @@ def open_otel_sink(tracing: Tracing) -> OtelSink:
     sys.setswitchinterval(_SWITCH_S)
     # The libraries' own messages hold addresses and what collectors say.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
-    return OtelSink(BatchSpanProcessor(WatchedExporter(_exporter(tracing))), tracing)
+    exporter = WatchedExporter(_exporter(tracing))
+    return OtelSink(BatchSpanProcessor(exporter), tracing, exporter)
 
 
 def _exporter(tracing: Tracing) -> OtelExporter:

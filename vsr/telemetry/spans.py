@@ -9,6 +9,7 @@ import msgspec
 
 from vsr.errors import ConfigRejected, Problem
 from vsr.resources.tracing import SpanExporter, Tracing
+from vsr.telemetry.losses import Losses
 
 MEND_MISSING_EXTRA = "install vllm-sr[otel], or set tracing.enabled to false"
 _MODULES: Mapping[SpanExporter, tuple[str, ...]] = {
@@ -60,6 +61,11 @@ class SpanTree(msgspec.Struct, frozen=True, gc=False):
 
 class SpanSink(Protocol):
     """Takes spans out of the process."""
+
+    @property
+    def losses(self) -> Losses:
+        """Return how that goes, batch by batch."""
+        ...
 
     def add(self, tree: SpanTree) -> None:
         """Take the spans of one request; never waits, and drops some rather than hold too many."""

@@ -32,8 +32,11 @@ class Activation:
     """Two-phase activation of one version. Workers are known by serial numbers, never used twice.
 
     It is agreed on once every worker that is there has agreed, and one at least. Whoever dies
-    before it was ready has no say; whoever dies while it builds the version refuses it: that may
-    be what it died of. A refusal is final.
+    before it was ready has no say. A refusal is final.
+
+    Where nobody is there to agree, or somebody dies who builds the version while it serves the one
+    before, nothing is known yet: it may have died of either. Then a process on trial has the last
+    word, which begins with the version and serves nobody; if that dies, it was the version.
     """
 
     attempt: int
@@ -42,6 +45,9 @@ class Activation:
     reused: tuple[str, ...] | None = attrs.field(default=None, init=False)
     _waiting: set[int]
     _agreed: set[int] = attrs.field(factory=set, init=False)
+    trial: int | None = attrs.field(default=None, init=False)
+    """The worker that is, or was, on trial."""
+    _is_in_doubt: bool = attrs.field(default=False, init=False)
 
     @classmethod
     def of(cls, attempt: int, version: int, workers: Iterable[int]) -> "Activation":
@@ -53,9 +59,14 @@ class Activation:
         """Return what it comes to by now."""
         if self.refusal is not None:
             return Outcome.REFUSED
-        if self._waiting:
-            return Outcome.OPEN
-        return Outcome.AGREED if self._agreed else Outcome.REFUSED
+        return Outcome.OPEN if self._waiting or self.wants_trial else Outcome.AGREED
+
+    @property
+    def wants_trial(self) -> bool:
+        """Return whether a process is to begin with the version, which then `join`s."""
+        if self.refusal is not None or self.trial is not None:
+            return False
+        return self._is_in_doubt or not (self._waiting or self._agreed)
 
     @property
     def waiting(self) -> frozenset[int]:
@@ -66,6 +77,11 @@ class Activation:
     def agreed(self) -> frozenset[int]:
         """Return who has agreed and is there."""
         return frozenset(self._agreed)
+
+    def join(self, worker: int) -> None:
+        """Note that a worker begins with the version, on trial."""
+        self.trial = worker
+        self._waiting.add(worker)
 
     def agree(self, worker: int, reused: tuple[str, ...] = ()) -> None:
         """Note that a worker has built the version."""
@@ -84,12 +100,14 @@ class Activation:
 
     def lose(self, worker: int, *, was_ready: bool) -> None:
         """Note that a worker has died."""
+        had_agreed = worker in self._agreed
         self._agreed.discard(worker)
         if worker in self._waiting:
             self._waiting.remove(worker)
-            if was_ready:
+            if worker == self.trial:
                 self.give_up(Refusal(text="a worker ended while it built the configuration"))
-        if not self._waiting and not self._agreed:
+            self._is_in_doubt |= was_ready
+        if had_agreed and not self._waiting and not self._agreed:
             self.give_up(Refusal(text="no worker is left to serve the configuration"))
 
     def give_up(self, refusal: Refusal) -> None:

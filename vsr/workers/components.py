@@ -48,6 +48,14 @@ class ComponentStatus(msgspec.Struct, frozen=True):
     """Its class alone: its text may hold anything."""
 
 
+class Health(msgspec.Struct, frozen=True):
+    """How something is that runs elsewhere: in a thread of a library, or as part of another."""
+
+    is_failing: bool = False
+    failures: int = 0
+    last_failure: str = ""
+
+
 class Run(Protocol):
     """What a component does."""
 
@@ -70,6 +78,7 @@ class _Tally:
     is_degraded: bool = False
     failures: int = 0
     last_failure: str = ""
+    look: Callable[[], Health] = Health
 
     @property
     def is_over(self) -> bool:
@@ -79,12 +88,15 @@ class _Tally:
     @property
     def status(self) -> ComponentStatus:
         """Return what is known of it: the worst of all that run."""
+        health = self.look()
         state = State.RUNNING if self.running else State.STOPPED
         if self.waiting:
             state = State.WAITING
-        if self.is_degraded:
+        if self.is_degraded or health.is_failing:
             state = State.DEGRADED
-        return ComponentStatus(self.name, self.on_failure, state, self.failures, self.last_failure)
+        last = self.last_failure or health.last_failure
+        failures = self.failures + health.failures
+        return ComponentStatus(self.name, self.on_failure, state, failures, last)
 
     def note_failure(self, failure: str) -> None:
         """Count one."""
@@ -118,6 +130,12 @@ class Components:
         """Take note that such a component could be started after all."""
         if name in self._tallies:
             self._tallies[name].is_degraded = False
+
+    def watch(self, name: str, look: Callable[[], Health]) -> None:
+        """Ask how a component is whenever that is told; what it loses, the process does without."""
+        tally = self._tallies.setdefault(name, _Tally(name, OnFailure.DEGRADE))
+        tally.look = look
+        tally.running += 1
 
     async def keep(self, name: str, work: Work) -> None:
         """Keep going what begins again when it fails, until it ends or is cancelled."""

@@ -119,7 +119,7 @@ class Crew:
 
     async def _keep(self, slot: Slot) -> None:
         while not self.fleet.is_ending:
-            await trio.sleep_until(slot.due_at)
+            await self._wait_for_turn(slot)
             try:
                 process = await self.spawn(slot.worker)
             except OSError as error:
@@ -137,6 +137,11 @@ class Crew:
                 if self.fleet.is_ending or slot.phase is Phase.ENDED:
                     with trio.CancelScope(shield=True, relative_deadline=2 * _REAP_S):
                         await _reap(process)
+
+    async def _wait_for_turn(self, slot: Slot) -> None:
+        """Wait as long as the slot has to, unless a process is wanted on trial."""
+        with trio.CancelScope(deadline=slot.due_at):
+            await self.until(lambda: self.fleet.wants_trial)
 
     async def _live(self, member: Member) -> None:
         """Let a process work until it ends."""

@@ -55,7 +55,7 @@ class Fleet:
     """Decides who may be started, and when a version may be committed; holds no clock.
 
     No process begins while an activation is on, so that each knows of the version that serves when
-    it begins, and of every later one.
+    it begins, and of every later one; but one on trial with the version that is to be activated.
     """
 
     version: int
@@ -98,11 +98,22 @@ class Fleet:
 
     def may_start(self, slot: Slot) -> bool:
         """Return whether its process may begin as far as the others are concerned."""
-        return self.activation is None and not self.is_ending and slot.phase is Phase.ENDED
+        may_begin = self.activation is None or self.activation.wants_trial
+        return may_begin and not self.is_ending and slot.phase is Phase.ENDED
+
+    @property
+    def wants_trial(self) -> bool:
+        """Return whether a process is to begin on trial, however soon after its last end."""
+        return self.activation is not None and self.activation.wants_trial
 
     def start(self, slot: Slot, pid: int, *, now: float) -> None:
-        """Note that a process begins with the version that serves; it `may_start`."""
+        """Note that a process begins; it `may_start`.
+
+        It begins with the version that serves, amid an activation on trial with that one's.
+        """
         self._serials += 1
+        if self.activation is not None:
+            self.activation.join(self._serials)
         slot.serial, slot.phase, slot.pid = self._serials, Phase.STARTING, pid
         slot.starts += 1
         slot.started_at, slot.version = now, self.version

@@ -34,6 +34,9 @@ class Start(msgspec.Struct, frozen=True, tag="start"):
     version: int
     folder: str
     """Where relative paths in the document start."""
+    attempt: int = 0
+    """Of an activation: the worker is on trial, answers `Agreed` or `Refused` as to `Prepare`, and
+    takes clients from `Commit` on."""
 
 
 class Prepare(msgspec.Struct, frozen=True, tag="prepare"):
@@ -96,7 +99,7 @@ class Agreed(msgspec.Struct, frozen=True, tag="agreed"):
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):
-    """What `Start` (attempt 0) or `Prepare` was about cannot be served."""
+    """What `Start` or `Prepare` was about cannot be served; its attempt, 0 if it had none."""
 
     attempt: int
     problems: tuple[Problem, ...] = ()

@@ -1,5 +1,6 @@
 """The supervisor's side: what its workers serve, taken over by all of them together."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import attrs
@@ -17,7 +18,7 @@ from vsr.slices import Sliced
 from vsr.workers.activation import Activation, Outcome, Refusal
 from vsr.workers.asking import Asking
 from vsr.workers.crew import Crew, Member, Spawn, WorkersFailed
-from vsr.workers.fleet import Fleet, Slot, WorkerStatus
+from vsr.workers.fleet import Fleet, Phase, Slot, WorkerStatus
 from vsr.workers.merge import Merged
 from vsr.workers.messages import (
     METRICS,
@@ -34,6 +35,7 @@ from vsr.workers.messages import (
     Refused,
     Renew,
     Report,
+    Sample,
     Start,
     Word,
 )
@@ -48,7 +50,15 @@ DRAIN_S = 30.0
 """A worker's own drain is bounded, and shorter."""
 _COMMIT_S = 5.0
 """What workers get to take over listeners; requests see the version at once."""
+_WORKER_UP = "llm_worker_up"
 _FAMILIES = msgspec.msgpack.Decoder(tuple[Family, ...])
+
+
+class _Candidate(msgspec.Struct, frozen=True):
+    """What a worker on trial begins with."""
+
+    parts: tuple[bytes, ...]
+    change: SocketChange
 
 
 @attrs.define(eq=False)
@@ -67,6 +77,8 @@ class Supervisor:
     asking: Asking = attrs.field(init=False)
     _parts: tuple[bytes, ...] = attrs.field(repr=False)
     """Of the snapshot that serves, for workers to come."""
+    _candidate: "_Candidate | None" = attrs.field(default=None, init=False, repr=False)
+    """Of the activation that is on, for a worker on trial."""
     _uncommitted: set[int] = attrs.field(factory=set, init=False)
     """Who has not said yet that it has taken over the last version."""
     _metrics: Merged = attrs.field(factory=Merged, init=False)
@@ -131,6 +143,7 @@ class Supervisor:
         change = self.sockets.prepare(snapshot.listeners)
         try:
             parts = await in_slices(_collected(snapshot))
+            self._candidate = _Candidate(parts, change)
             activation = self.fleet.begin(version)
             try:
                 await self._ask(activation, parts, change)
@@ -152,19 +165,43 @@ class Supervisor:
             for part in parts:
                 outbox.put(Part(part))
             outbox.put(Prepare(activation.attempt, activation.version))
-        with trio.move_on_after(PREPARE_S):
-            await self.crew.until(lambda: activation.outcome is not Outcome.OPEN)
-        for serial in activation.waiting & set(self.crew.members):
-            if activation.outcome is Outcome.OPEN:
-                self.crew.members[serial].process.kill()
+        self.crew.tell()  # somebody may be wanted on trial
+        if not await self._has_ended(activation) and self._end_beginners(activation):
+            await self._has_ended(activation)
         if activation.outcome is Outcome.OPEN:
+            self._kill(activation.waiting)
             activation.give_up(Refusal(text=f"a worker has not built it within {PREPARE_S:g} s"))
         if activation.outcome is Outcome.REFUSED:
             raise _error_of(activation)
 
+    async def _has_ended(self, activation: Activation) -> bool:
+        with trio.move_on_after(PREPARE_S):
+            await self.crew.until(lambda: activation.outcome is not Outcome.OPEN)
+        return activation.outcome is not Outcome.OPEN
+
+    def _end_beginners(self, activation: Activation) -> bool:
+        """End those that hang with the version that serves; return whether nobody else hangs."""
+        members = self.crew.members
+        stuck = {each for each in activation.waiting if each in members}
+        beginners = {
+            each
+            for each in stuck
+            if members[each].slot.phase is Phase.STARTING and each != activation.trial
+        }
+        self._kill(beginners)
+        return stuck == beginners
+
+    def _kill(self, serials: Iterable[int]) -> None:
+        for serial in serials:
+            if serial in self.crew.members:
+                self.crew.members[serial].process.kill()
+
     def _abort(self, activation: Activation) -> None:
         self.fleet.abort()
+        self._candidate = None
         self.crew.order(Discard(activation.attempt))
+        if activation.trial is not None:
+            self._kill([activation.trial])
         self.crew.tell()
 
     def commit(self, prepared: "PreparedFleet") -> None:
@@ -178,7 +215,7 @@ class Supervisor:
         if activation.outcome is not Outcome.AGREED:
             raise _error_of(activation)
         prepared.change.open()
-        self._parts, self.snapshot = prepared.parts, prepared.snapshot
+        self._parts, self.snapshot, self._candidate = prepared.parts, prepared.snapshot, None
         self._uncommitted = set(activation.agreed)
         self.word.store(self.fleet.commit())
         # Who has come to one that is gone is served by the workers; nobody else comes there.
@@ -222,16 +259,25 @@ class Supervisor:
         """Return the metrics of all workers as one, as far as they tell them in time."""
         answers = await self.asking.ask(METRICS)
         told = {worker: _FAMILIES.decode(answer) for worker, answer in answers.told.items()}
-        return self._metrics.merge(told)
+        return (*self._metrics.merge(told), _worker_up(told, answers.missing))
 
     def _brief(self, outbox: Outbox) -> None:
         """Tell a worker that begins what it is to serve."""
+        parts, sockets = self._parts, dict(self.sockets.bound)
+        start = Start(self.fleet.version, str(self.folder))
+        activation, candidate = self.fleet.activation, self._candidate
+        if activation is not None and candidate is not None:  # it is on trial
+            parts = candidate.parts
+            sockets = {
+                place: sock for place, sock in sockets.items() if place not in candidate.change.gone
+            } | candidate.change.new
+            start = Start(activation.version, str(self.folder), activation.attempt)
         outbox.put(Word(), [self.word.descriptor])
-        outbox.put_sockets([(place, sock.fileno()) for place, sock in self.sockets.bound.items()])
-        for part in self._parts:
+        outbox.put_sockets([(place, sock.fileno()) for place, sock in sockets.items()])
+        for part in parts:
             outbox.put(Part(part))
         self.asking.brief(outbox)
-        outbox.put(Start(self.fleet.version, str(self.folder)))
+        outbox.put(start)
 
     def _heed(self, member: Member, report: Report) -> None:
         activation = self.fleet.activation
@@ -280,6 +326,15 @@ class PreparedFleet:
             self.change.close()
             self.supervisor._abort(self.activation)  # noqa: SLF001  # as one
         await trio.lowlevel.cancel_shielded_checkpoint()
+
+
+def _worker_up(told: Iterable[int], missing: Iterable[int]) -> Family:
+    """Return who told its metrics, and who did not."""
+    up = {**dict.fromkeys(told, 1.0), **dict.fromkeys(missing, 0.0)}
+    samples = (
+        Sample(_WORKER_UP, {"worker": str(worker)}, value) for worker, value in sorted(up.items())
+    )
+    return Family(_WORKER_UP, "1 if a worker told its metrics in time.", "gauge", tuple(samples))
 
 
 def _collected(snapshot: Snapshot) -> Sliced[tuple[bytes, ...]]:

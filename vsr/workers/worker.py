@@ -2,6 +2,8 @@
 
 import logging
 import socket
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -42,6 +44,9 @@ from vsr.workers.word import VersionWord
 _log = logging.getLogger("vsr.workers")
 
 
+MayAccept = Callable[[], Awaitable[None]]
+
+
 class Built(Protocol):
     """A configuration that is built and warm in this process."""
 
@@ -62,8 +67,13 @@ class Built(Protocol):
 class Serving(Protocol):
     """What serves clients in this process."""
 
-    async def run(self, *, task_status: trio.TaskStatus[None]) -> None:
-        """Serve until cancelled; started once it serves."""
+    async def run(self, may_accept: MayAccept, *, task_status: trio.TaskStatus[None]) -> None:
+        """Serve until cancelled; started once it serves.
+
+        Args:
+            may_accept: awaited once all is warm, and before any client is taken.
+            task_status: for the nursery.
+        """
         ...
 
     async def prepare(self, snapshot: Snapshot, version: int) -> Built:
@@ -153,31 +163,47 @@ class Worker:
 
     async def run(self) -> None:
         """Serve; returns once drained, or told that there is nothing to serve."""
-        try:
-            serving = await self._open()
-        except VsrError as error:
-            await self._say(_refused(0, error))
+        start = await self._first()
+        if start is None or self._word is None:
             return
-        if serving is None:
+        try:
+            serving = await self._open(start, self._word)
+        except VsrError as error:
+            await self._say(_refused(start.attempt, error))
             return
         for each in self._kept:
             await serving.answer(each.topic, each.question)
         async with trio.open_nursery() as tasks:
-            await tasks.start(serving.run)
+            await tasks.start(serving.run, partial(self._may_accept, start.attempt, serving, tasks))
             await self._say(Ready())
+            if start.attempt:
+                await self._say(Committed(start.attempt))
             await self._obey(serving, tasks)
             await self._drain(serving, tasks)
             tasks.cancel_scope.cancel(reason="drained")
 
-    async def _open(self) -> Serving | None:
-        """Return what serves what `Start` is about, and keep nothing else of that."""
-        start = await self._first()
-        if start is None or self._word is None:
-            return None
+    async def _may_accept(self, attempt: int, serving: Serving, tasks: trio.Nursery) -> None:
+        """Return at once, or on trial when the version serves; it ends if it never does."""
+        if not attempt:
+            return
+        await self._say(Agreed(attempt))
+        while (received := await self.channel.receive()) is not None:
+            match received.message:
+                case Commit():
+                    return
+                case Ask():
+                    tasks.start_soon(self._answer, serving, received.message)
+                case _:
+                    break
+        tasks.cancel_scope.cancel(reason="the version is not served")
+        await trio.sleep_forever()
+
+    async def _open(self, start: Start, word: VersionWord) -> Serving:
+        """Return what serves what `start` is about, and keep nothing else of that."""
         gathered = self._gathered(0, start.version)
         snapshot = await _read(gathered.parts)
         self._give(gathered)
-        active = SharedActive(self._word)
+        active = SharedActive(word)
         active.on_other = self._switch
         return await self.open(snapshot, start.version, Path(start.folder), active)
 
