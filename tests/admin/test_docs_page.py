@@ -40,7 +40,7 @@ async def got() -> Got:
     return await Desk().ask("GET", "/docs")
 
 
-async def test_page_tells_of_every_endpoint(got: Got) -> None:
+async def test_page_tells_of_every_endpoint(got: Got) -> None:  # noqa: ASYNC124  # its fixture is
     """With what it takes and says."""
     text = got.body.decode()
 
@@ -51,7 +51,7 @@ async def test_page_tells_of_every_endpoint(got: Got) -> None:
     assert "1.2.3" in text
 
 
-async def test_links_lead_somewhere_on_the_page(got: Got) -> None:
+async def test_links_lead_somewhere_on_the_page(got: Got) -> None:  # noqa: ASYNC124  # its fixture is
     """But for the one to the document itself."""
     page = Page()
     page.feed(got.body.decode())
@@ -60,7 +60,7 @@ async def test_links_lead_somewhere_on_the_page(got: Got) -> None:
     assert len(page.names) == len(set(page.names))
 
 
-async def test_page_brings_all_that_it_needs_and_runs_nothing(got: Got) -> None:
+async def test_page_brings_all_that_it_needs_and_runs_nothing(got: Got) -> None:  # noqa: ASYNC124  # its fixture is
     """The policy permits its own style, by its hash, and nothing else."""
     page = Page()
     page.feed(got.body.decode())

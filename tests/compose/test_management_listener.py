@@ -84,7 +84,8 @@ class World:
         try:
             await prepared.commit()
         except BaseException:
-            await prepared.discard()
+            with trio.CancelScope(shield=True, relative_deadline=1):
+                await prepared.discard()
             raise
 
     async def ask(self, port: int, context: ssl.SSLContext | None = None) -> Got:
