@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.fakes.configuration import TEXT, Desk, record
+from tests.fakes.configuration import TEXT, Desk, detail, record
 from vsr.config.attempt import AttemptStatus
 from vsr.config.history import Document
 from vsr.config.inspection import Inspected
@@ -26,6 +26,7 @@ def desk() -> Desk:
     desk = Desk()
     desk.configuration.inspected = Inspected(b"", json=msgspec.Raw(b"{}"))
     desk.configuration.history = {"20260103-000000": (record(3, "20260103-000000"), Document(TEXT))}
+    desk.serving.details = [detail("{id}")]  # as the document writes it
     return desk
 
 

@@ -27,6 +27,15 @@ from vsr.config.inspection import Inspect, Inspected, Mode
 from vsr.config.origin import Origin
 from vsr.headers import HeaderLine
 from vsr.resources.management import Management
+from vsr.routing.request_views import (
+    RequestDetail,
+    RequestList,
+    RequestView,
+    RoutingView,
+    TryView,
+    UsageView,
+    newest,
+)
 
 TEXT = b"version: v0.3\n"
 NOW = 1_700_000_000.0
@@ -127,6 +136,7 @@ CHANGED = DocumentChanged()
 class FakeServing:
     """Implements `admin.ports.Serving`."""
 
+    details: list[RequestDetail] = attrs.field(factory=list)
     ready: bool = True
     drains: int = 0
 
@@ -163,9 +173,49 @@ class FakeServing:
         await trio.lowlevel.checkpoint()
         return b"up 1.0\n"
 
+    async def requests(self, limit: int) -> RequestList:
+        """Return those that it holds."""
+        await trio.lowlevel.checkpoint()
+        kept = newest([each.request for each in self.details], limit)
+        return RequestList(ended=kept, kept=200)
+
+    async def request(self, request_id: str, start_time: str) -> RequestDetail | None:
+        """Return one of them."""
+        await trio.lowlevel.checkpoint()
+        at = {(each.request.id, each.request.start_time): each for each in self.details}
+        if start_time:
+            return at.get((request_id, start_time))
+        return next((each for (name, _), each in at.items() if name == request_id), None)
+
     def drain(self) -> None:
         """Count."""
         self.drains += 1
+
+
+def detail(request_id: str, start_time: str = "2026-01-01T00:00:00.000000000Z") -> RequestDetail:
+    """Return a plain request that has succeeded."""
+    request = RequestView(
+        request_id,
+        start_time,
+        12.5,
+        "http",
+        "HTTP/1.1",
+        "POST",
+        "/v1/chat/completions",
+        "ended",
+        "auto",
+        "default",
+        "maths",
+        "small",
+        7,
+        200,
+        "succeeded",
+        None,
+        "",
+        1,
+    )
+    attempt = TryView("small", "backend-1", "succeeded", 1.0, 9.0, 12.0, 200, "", "")
+    return RequestDetail(request, RoutingView("auto"), (attempt,), UsageView(3, 4), None)
 
 
 @attrs.define

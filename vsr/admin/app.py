@@ -14,7 +14,10 @@ from vsr.admin.config_reads import ConfigReads
 from vsr.admin.config_writes import ConfigWrites
 from vsr.admin.openapi import openapi_document
 from vsr.admin.operations import Operations
+from vsr.admin.paths import Paths
 from vsr.admin.ports import Configuration, Serving
+from vsr.admin.request_reads import RequestReads
+from vsr.admin.request_routes import request_routes
 from vsr.admin.routes import Route, config_routes, index_routes, operation_routes
 from vsr.admin.shapes import Index, IndexEntry
 from vsr.errors import BodyTooLarge, VsrError
@@ -47,6 +50,8 @@ class _Asked(msgspec.Struct, frozen=True):
     raw_query: str
     lines: Sequence[HeaderLine]
     request_id: str
+    parameters: Mapping[str, str] = {}
+    """What the path has in the place of names."""
 
     @property
     def verb(self) -> str:
@@ -63,7 +68,7 @@ class App:
     audit: Audit
     around: Surroundings
     routes: tuple[Route, ...] = attrs.field(init=False)
-    _by_path: dict[str, dict[str, Route]] = attrs.field(factory=dict, init=False)
+    _paths: Paths = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         reads, writes = ConfigReads(self.configuration), ConfigWrites(self.configuration)
@@ -72,10 +77,10 @@ class App:
         self.routes = (
             *operation_routes(operations),
             *config_routes(reads, writes),
+            *request_routes(RequestReads(self.serving)),
             *index_routes(self._index, self._openapi),
         )
-        for route in self.routes:
-            self._by_path.setdefault(route.path, {})[route.method] = route
+        self._paths = Paths.of(self.routes)
 
     async def answer(
         self, method: bytes, target: bytes, lines: Sequence[HeaderLine], read_body: ReadBody
@@ -101,7 +106,8 @@ class App:
     async def _answer(self, asked: _Asked, read_body: ReadBody) -> Answer:
         management = self.configuration.management
         check_browser(asked.method, asked.lines, management)
-        methods = self._by_path.get(asked.path, {})
+        found = self._paths.find(asked.path)
+        methods = found.routes
         route = methods.get(asked.verb)
         is_open = route is not None and not route.permission
         caller = (
@@ -115,6 +121,7 @@ class App:
             allow = ", ".join(sorted(methods)).encode()
             message = "This path is not asked with that method."
             raise Refusal(405, "METHOD_NOT_ALLOWED", message, lines=((b"allow", allow),))
+        asked = msgspec.structs.replace(asked, parameters=found.parameters)
         return await self._audited(route, caller, asked, read_body)
 
     async def _audited(
@@ -156,6 +163,7 @@ class App:
             asked.raw_query,
             None if if_match is None else if_match.decode("latin-1"),
             body,
+            asked.parameters,
         )
         return await route.handler(call)
 

@@ -1,7 +1,7 @@
 """One request of the management API as its handlers see it."""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 from urllib.parse import parse_qsl
 
@@ -25,6 +25,8 @@ class Call(msgspec.Struct, frozen=True):
     raw_query: str = ""
     if_match: str | None = None
     body: bytes = b""
+    parameters: Mapping[str, str] = {}
+    """What its path has in the place of names."""
 
     @property
     def query(self) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """The OpenAPI document of the management API, made of its routes and the classes of its bodies."""
 
+import re
 from collections.abc import Iterable
 
 import msgspec
@@ -7,6 +8,7 @@ import msgspec
 from vsr.admin.answer import ErrorBody
 from vsr.admin.routes import Route
 
+_NAMES = re.compile(r"\{(\w+)\}")
 _REF = "#/components/schemas/{name}"
 _ERROR = {"$ref": _REF.format(name="ErrorBody")}
 _BODY_ERRORS = {400: "The body is not acceptable.", 413: "The body is too large."}
@@ -60,12 +62,23 @@ def _operation(route: Route) -> dict[str, object]:
 
 
 def _operation_id(route: Route) -> str:
-    words = route.path.removeprefix("/api/v1").replace(".", "/").split("/")
+    path = _NAMES.sub(r"\1", route.path.removeprefix("/api/v1"))
+    words = path.replace(".", "/").split("/")
     return "_".join([route.method.lower(), *filter(None, words)])
 
 
 def _parameters(route: Route) -> list[dict[str, object]]:
     found: list[dict[str, object]] = [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": "as it was told",
+            "schema": {"type": "string", "minLength": 1},
+        }
+        for name in _NAMES.findall(route.path)
+    ]
+    found += [
         {
             "name": each.name,
             "in": "query",
@@ -105,6 +118,8 @@ def _errors(route: Route) -> dict[int, str]:
         errors |= _BODY_ERRORS
     if route.query:
         errors[400] = "The query is not acceptable."
+    if "{" in route.path:
+        errors[404] = "There is nothing of that name."
     if route.has_precondition:
         errors |= _WRITE_ERRORS
         errors[404] = "The history has no such version."

@@ -68,10 +68,10 @@ _AUDIT_QUERY = (
 def config_routes(reads: ConfigReads, writes: ConfigWrites) -> list[Route]:
     """Return the endpoints of the configuration."""
     return [
-        _read(CONFIG, "The persisted document", reads.document, object),
+        read(CONFIG, "The persisted document", reads.document, object),
         _write("PATCH", CONFIG, "Merge a part into the document, serve it", writes.patch, TextBody),
         _write("PUT", CONFIG, "Replace the document, and serve it", writes.put, TextBody),
-        _read(f"{CONFIG}/hash", "Whether what is persisted serves", reads.hashes, Hashes),
+        read(f"{CONFIG}/hash", "Whether what is persisted serves", reads.hashes, Hashes),
         _asks("validate", "Whether a document would be served", reads.validate, Validation),
         _asks("plan", "What a change would come to", reads.plan, Planned),
         _write(
@@ -81,7 +81,7 @@ def config_routes(reads: ConfigReads, writes: ConfigWrites) -> list[Route]:
             writes.rollback,
             RollbackBody,
         ),
-        _read(f"{CONFIG}/versions", "Recorded configurations", reads.versions, list[VersionEntry]),
+        read(f"{CONFIG}/versions", "Recorded configurations", reads.versions, list[VersionEntry]),
     ]
 
 
@@ -92,9 +92,9 @@ def operation_routes(operations: Operations) -> list[Route]:
     return [
         Route("GET", "/health", "", "The process runs", operations.health, {200: Health}),
         Route("GET", "/ready", "ready.read", "Whether it serves", operations.ready, ready),
-        _read("/metrics", "All metrics", operations.metrics, "text/plain", "metrics.read"),
-        _read("/api/v1/status", "The Router at this moment", operations.status, Status),
-        _read(
+        read("/metrics", "All metrics", operations.metrics, "text/plain", "metrics.read"),
+        read("/api/v1/status", "The Router at this moment", operations.status, Status),
+        read(
             "/api/v1/backends",
             "Clusters and endpoints as they are doing",
             operations.backends,
@@ -111,7 +111,7 @@ def operation_routes(operations: Operations) -> list[Route]:
             action="process.drain",
         ),
         msgspec.structs.replace(
-            _read(audit, "What was changed and by whom", operations.audit, AuditPage),
+            read(audit, "What was changed and by whom", operations.audit, AuditPage),
             query=_AUDIT_QUERY,
         ),
     ]
@@ -126,9 +126,10 @@ def index_routes(index: Handler, openapi: Handler) -> list[Route]:
     ]
 
 
-def _read(
+def read(
     path: str, summary: str, handler: Handler, kind: object, permission: str = "config.read"
 ) -> Route:
+    """Return an endpoint that changes nothing."""
     return Route("GET", path, permission, summary, handler, {200: kind})
 
 

@@ -33,6 +33,7 @@ from vsr.resources.snapshot import Snapshot
 from vsr.routing.generation import alive
 
 if TYPE_CHECKING:
+    from vsr.routing.request_views import RequestDetail, RequestList, Watched
     from vsr.upstream.view import RuntimeView
 
 _log = logging.getLogger("vsr")
@@ -117,11 +118,27 @@ class LocalServing:
         views = view_of(clusters_of(self.router.active), trio.current_time())
         return tuple(_cluster_view(each) for each in views)
 
+    async def requests(self, limit: int) -> "RequestList":
+        """Return its requests."""
+        await trio.lowlevel.checkpoint()
+        return self._watch().list(limit)
+
+    async def request(self, request_id: str, start_time: str) -> "RequestDetail | None":
+        """Return one of its requests."""
+        await trio.lowlevel.checkpoint()
+        return self._watch().find(request_id, start_time)
+
     async def metrics(self) -> bytes:
         """Return all metrics."""
         if not self._renderer:
             self._renderer.append(await trio.to_thread.run_sync(load_metrics, self.router))
         return self._renderer[0]()
+
+    def _watch(self) -> "Watched":
+        # Loaded for who asks.
+        from vsr.compose.requests import watch_of  # noqa: PLC0415
+
+        return watch_of(self.router.gateway.requests)
 
     def drain(self) -> None:
         """Begin to drain."""

@@ -8,7 +8,7 @@ ANY = "*"
 """Every permission there is."""
 _READS = """
     health.read ready.read docs.read metrics.read classify.invoke config.read replay.read data.read
-    cache.read compression.read"""
+    cache.read compression.read requests.read"""
 _OPERATES = """
     config.write learning.ingest replay.detail data.write cache.invalidate compression.preview"""
 _ADMINISTERS = "secret_view cache.manage compression.manage process.drain"
@@ -20,7 +20,7 @@ ROLES: tuple[tuple[str, frozenset[str]], ...] = (
 )
 """Roles that are there without being written. Source: the reference, management API."""
 PERMISSIONS = frozenset(f"{_READS} {_OPERATES} {_ADMINISTERS}".split())
-"""All words; `process.drain` is our addition."""
+"""All words; `process.drain` and `requests.read` are our addition."""
 
 
 class Token(msgspec.Struct, frozen=True):
