@@ -143,6 +143,7 @@ async def test_request_that_is_refused_is_kept_with_its_code(
     detail = only(router)
 
     assert (detail.request.status, detail.request.outcome) == (400, "failed")
+    assert detail.request.error == "invalid_json"
     assert (detail.request.model_asked, detail.routing.decision.because) == (None, "undecided")
     no_secret(detail)
 

@@ -10,10 +10,12 @@ from vsr.admin.access import Caller, caller_of, check_browser
 from vsr.admin.answer import Answer, Invalid, Refusal, told
 from vsr.admin.audit import Audit
 from vsr.admin.call import MAX_BODY_BYTES, Call
+from vsr.admin.config_diff import ConfigDiffs, diff_routes
 from vsr.admin.config_reads import ConfigReads
 from vsr.admin.config_writes import ConfigWrites
 from vsr.admin.openapi import openapi_document
 from vsr.admin.operations import Operations
+from vsr.admin.page_files import page_files
 from vsr.admin.paths import Paths
 from vsr.admin.ports import Configuration, Serving
 from vsr.admin.request_reads import RequestReads
@@ -69,6 +71,7 @@ class App:
     around: Surroundings
     routes: tuple[Route, ...] = attrs.field(init=False)
     _paths: Paths = attrs.field(init=False)
+    _page: Mapping[str, Answer] = attrs.field(factory=page_files, init=False)
 
     def __attrs_post_init__(self) -> None:
         reads, writes = ConfigReads(self.configuration), ConfigWrites(self.configuration)
@@ -77,6 +80,7 @@ class App:
         self.routes = (
             *operation_routes(operations),
             *config_routes(reads, writes),
+            *diff_routes(ConfigDiffs(self.configuration)),
             *request_routes(RequestReads(self.serving)),
             *index_routes(self._index, self._openapi),
         )
@@ -106,6 +110,8 @@ class App:
     async def _answer(self, asked: _Asked, read_body: ReadBody) -> Answer:
         management = self.configuration.management
         check_browser(asked.method, asked.lines, management)
+        if asked.verb == "GET" and (file := self._page.get(asked.path)) is not None:
+            return file
         found = self._paths.find(asked.path)
         methods = found.routes
         route = methods.get(asked.verb)

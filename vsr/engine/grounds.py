@@ -42,6 +42,7 @@ class SessionGrounds(msgspec.Struct, frozen=True, gc=False):
     choice: Choice | None
     model: str | None
     path: tuple[str, ...]
+    refusal: str
     ledger: Ledger | None
     budget: Budget | None
     graph: GraphGrounds | None = None
@@ -97,6 +98,7 @@ def grounds_of(session: "RoutingSession") -> SessionGrounds:
         None if target is None else target.choice,
         None if target is None else target.alias,
         session.path,
+        session.refusal,
         ledger,
         None if run is None else run.budget,
         graph,

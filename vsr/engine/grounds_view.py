@@ -1,5 +1,7 @@
 """What a session has decided and its graph has done, in the shape that operators see; pure."""
 
+import msgspec
+
 from vsr.engine.grounds import GraphGrounds, SessionGrounds
 from vsr.graph.budget import Budget
 from vsr.graph.evidence import Ended, execution_of
@@ -51,29 +53,30 @@ def _decision(grounds: SessionGrounds) -> DecisionView:
     verdict, choice = grounds.verdict, grounds.choice
     if choice is None:
         return DecisionView("undecided")
+    # A graph calls models of its own choice.
+    model, method = grounds.model, choice.method
+    if grounds.graph is not None:
+        model, method = None, "graph"
     decision = None if verdict is None else verdict.decision
-    if decision is None or verdict is None:
-        because = "model" if choice.recipe is None else "default"
-        return DecisionView(
-            "default" if because == "default" else "model",
-            choice.recipe,
-            choice.decision,
-            method=choice.method,
-            model=grounds.model,
-            reasoning_mode=choice.reasoning_mode,
-        )
-    return DecisionView(
-        "decision",
+    found = DecisionView(
+        "model" if choice.recipe is None else "default",
         choice.recipe,
-        decision.name,
-        tree_words(decision.tree),
-        verdict.matched_rules,
-        verdict.confidence,
-        decision.priority,
-        decision.tier,
-        choice.method,
-        grounds.model,
-        choice.reasoning_mode,
+        choice.decision,
+        method=method,
+        model=model,
+        reasoning_mode=choice.reasoning_mode,
+    )
+    if decision is None or verdict is None:
+        return found
+    return msgspec.structs.replace(
+        found,
+        because="decision",
+        name=decision.name,
+        rules=tree_words(decision.tree),
+        matched=verdict.matched_rules,
+        confidence=verdict.confidence,
+        priority=decision.priority,
+        tier=decision.tier,
     )
 
 

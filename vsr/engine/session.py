@@ -96,6 +96,8 @@ class RoutingSession(msgspec.Struct, gc=False):
     """What its calls came to, once the request has ended."""
     trace: Trace | None = None
     """The request's; None where nothing is traced."""
+    refusal: str = ""
+    """Code of what the client was told instead of an answer."""
     path: tuple[str, ...] = ()
     """Models that were called, if more than one was; the last one serves."""
 
@@ -382,6 +384,7 @@ class RoutingSession(msgspec.Struct, gc=False):
 
     def refuse(self, error: VsrError) -> Effect:
         """Return the answer that tells the client of `error`."""
+        self.refusal = error.code
         extra = tuple(HeaderEdit(name, value) for name, value in error.headers)
         edits = (*self.settings.refusal_edits, *extra)
         body = error_body(protocol_of(self.request.target), error)

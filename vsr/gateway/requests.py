@@ -42,12 +42,14 @@ class Requests:
         """Take note of the end of a request, which has been accounted for."""
         self.under_way.discard(run)
         plan, error = run.journal.plan, run.error
+        grounds = None if plan is None else plan.session.grounds
+        code = "" if grounds is None else grounds.refusal
         self.ended.append(
             EndedRequest(
                 line,
                 run.started_at,
                 outcome,
-                None if plan is None else plan.session.grounds,
-                "" if error is None else error.code,
+                grounds,
+                code if error is None else error.code,
             )
         )

@@ -57,6 +57,11 @@ class Grounds(Protocol):
         """Return the model that the client named; None: not known yet, or nobody looks at it."""
         ...
 
+    @property
+    def refusal(self) -> str:
+        """Return the code of what the client was told instead of an answer; empty: nothing."""
+        ...
+
     def view(self, started_at: float, now: float) -> "RoutingView":
         """Return what operators see of it.
 
