@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.fakes.configuration import TEXT, Desk, record
+from tests.fakes.configuration import TEXT, Desk, detail, record
 from vsr.config.attempt import AttemptStatus
 from vsr.config.history import Document
 from vsr.config.inspection import Inspected
@@ -21,12 +21,16 @@ BODIES: dict[str, dict[str, object]] = {
 }
 
 
+RECORD = "20260103-000000"
+
+
 @pytest.fixture
 def desk() -> Desk:
     """Return one with a history."""
     desk = Desk()
     desk.configuration.inspected = Inspected(b"", json=msgspec.Raw(DOCUMENT))
-    desk.configuration.history = {"20260103-000000": (record(3, "20260103-000000"), Document(TEXT))}
+    desk.configuration.history = {RECORD: (record(3, RECORD), Document(TEXT))}
+    desk.serving.details = [detail(RECORD)]
     return desk
 
 
@@ -94,7 +98,7 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, A
         for method, operation in methods.items():
             yield (
                 method.upper(),
-                path.format(model="small", endpoint="one", name="{name}"),
+                path.format(model="small", endpoint="one", name="{name}", id=RECORD),
                 operation,
             )
 

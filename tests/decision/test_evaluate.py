@@ -83,7 +83,10 @@ def test_verdict_reports_every_rule_of_the_types_in_use() -> None:
 
     verdict = compile_program(program).evaluate(chat("hi ho"))
 
-    assert verdict == Verdict(decisions[0], 1.0, ("keyword:ho",), {"keyword": ["hi", "ho"]})
+    matches = {"keyword:hi": 1.0, "keyword:ho": 1.0}
+    assert verdict == Verdict(
+        decisions[0], 1.0, ("keyword:ho",), {"keyword": ["hi", "ho"]}, matches=matches
+    )
 
 
 def test_verdict_reports_signals_without_a_decision() -> None:
@@ -93,7 +96,8 @@ def test_verdict_reports_signals_without_a_decision() -> None:
 
     verdict = compile_program(program).evaluate(chat("hi"))
 
-    assert verdict == Verdict(signals={"keyword": ["hi"], "context": ["any"]})
+    matches = {"keyword:hi": 1.0, "context:any": 1.0}
+    assert verdict == Verdict(signals={"keyword": ["hi"], "context": ["any"]}, matches=matches)
 
 
 def test_a_program_without_decisions_reads_no_text() -> None:

@@ -28,6 +28,15 @@ from vsr.headers import HeaderLine
 from vsr.resources.cluster import Cluster, Endpoint
 from vsr.resources.management import Management
 from vsr.resources.snapshot import Snapshot
+from vsr.routing.request_views import (
+    RequestDetail,
+    RequestList,
+    RequestView,
+    RoutingView,
+    TryView,
+    UsageView,
+    newest,
+)
 
 TEXT = b"version: v0.3\n"
 NOW = 1_700_000_000.0
@@ -103,7 +112,8 @@ class FakeConfiguration:
     async def recorded(self, record_id: str) -> Document | None:
         """Return a document of it."""
         await self._step("recorded")
-        return self.history[record_id][1]
+        _, document = self.history.get(record_id, (None, None))
+        return document
 
     async def keep(self, text: bytes) -> str:
         """Note it."""
@@ -146,6 +156,7 @@ SMALL = Cluster("small", (Endpoint("one", "h", 1), Endpoint("a/b c", "h", 2)), "
 class FakeServing:
     """Implements `admin.ports.Serving`."""
 
+    details: list[RequestDetail] = attrs.field(factory=list)
     ready: bool = True
     drains: int = 0
 
@@ -200,9 +211,49 @@ class FakeServing:
         await trio.lowlevel.checkpoint()
         return b"up 1.0\n"
 
+    async def requests(self, limit: int) -> RequestList:
+        """Return those that it holds."""
+        await trio.lowlevel.checkpoint()
+        kept = newest([each.request for each in self.details], limit)
+        return RequestList(ended=kept, kept=200)
+
+    async def request(self, request_id: str, start_time: str) -> RequestDetail | None:
+        """Return one of them."""
+        await trio.lowlevel.checkpoint()
+        at = {(each.request.id, each.request.start_time): each for each in self.details}
+        if start_time:
+            return at.get((request_id, start_time))
+        return next((each for (name, _), each in at.items() if name == request_id), None)
+
     def drain(self) -> None:
         """Count."""
         self.drains += 1
+
+
+def detail(request_id: str, start_time: str = "2026-01-01T00:00:00.000000000Z") -> RequestDetail:
+    """Return a plain request that has succeeded."""
+    request = RequestView(
+        request_id,
+        start_time,
+        12.5,
+        "http",
+        "HTTP/1.1",
+        "POST",
+        "/v1/chat/completions",
+        "ended",
+        "auto",
+        "default",
+        "maths",
+        "small",
+        7,
+        200,
+        "succeeded",
+        None,
+        "",
+        1,
+    )
+    attempt = TryView("small", "backend-1", "succeeded", 1.0, 9.0, 12.0, 200, "", "")
+    return RequestDetail(request, RoutingView("auto"), (attempt,), UsageView(3, 4), None)
 
 
 @attrs.define

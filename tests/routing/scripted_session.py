@@ -18,7 +18,7 @@ from vsr.routing.outcome import Usage
 from vsr.routing.plan import Answer, Call, Plan, Settlement
 from vsr.routing.ports import Journal, Tasks
 from vsr.routing.request import Request
-from vsr.routing.session import BodyMode, BodyStream
+from vsr.routing.session import BodyMode, BodyStream, Grounds
 
 
 @attrs.define
@@ -90,6 +90,11 @@ class ScriptedSession:
         if self.script.response_headers.stream_response:
             return Effect(body=b"<end>" if is_last else data.upper())
         return self.script.response_body
+
+    @property
+    def grounds(self) -> Grounds:
+        """Nobody asks here."""
+        raise NotImplementedError
 
     def evidence(self) -> Evidence:
         """Return something."""

@@ -11,14 +11,18 @@ from vsr.admin.access import Caller, caller_of, check_browser
 from vsr.admin.answer import Answer, Invalid, Refusal, told
 from vsr.admin.audit import Audit
 from vsr.admin.call import MAX_BODY_BYTES, Call
+from vsr.admin.config_diff import ConfigDiffs, diff_routes
 from vsr.admin.config_reads import ConfigReads
 from vsr.admin.config_writes import ConfigWrites
 from vsr.admin.docs_page import docs_page
 from vsr.admin.openapi import openapi_document
 from vsr.admin.operations import Operations
+from vsr.admin.page_files import page_files
 from vsr.admin.paths import Found, Paths
 from vsr.admin.ports import Configuration, Serving
 from vsr.admin.recipes import Recipes
+from vsr.admin.request_reads import RequestReads
+from vsr.admin.request_routes import request_routes
 from vsr.admin.routes import (
     Route,
     config_routes,
@@ -35,8 +39,6 @@ from vsr.headers import HeaderLine
 ReadBody = Callable[[int], Awaitable[bytes]]
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 _ABSOLUTE = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
-_AUDITED_CHARS = 512
-"""Of a path, which who may not change anything can make long, too."""
 _GONE, _BROKEN = 499, 500
 """Of a change whose client left before its end, and of one that a fault of ours ended."""
 
@@ -62,6 +64,8 @@ class _Asked(msgspec.Struct, frozen=True):
     raw_query: str
     lines: Sequence[HeaderLine]
     request_id: str
+    parameters: Mapping[str, str] = {}
+    """What the path has in the place of names."""
 
     @property
     def verb(self) -> str:
@@ -84,6 +88,7 @@ class App:
     around: Surroundings
     routes: tuple[Route, ...] = attrs.field(init=False)
     _paths: Paths = attrs.field(init=False)
+    _page: Mapping[str, Answer] = attrs.field(factory=page_files, init=False)
 
     def __attrs_post_init__(self) -> None:
         reads, writes = ConfigReads(self.configuration), ConfigWrites(self.configuration)
@@ -92,6 +97,8 @@ class App:
         self.routes = (
             *operation_routes(operations),
             *config_routes(reads, writes, SchemaReads()),
+            *diff_routes(ConfigDiffs(self.configuration)),
+            *request_routes(RequestReads(self.serving)),
             *recipe_routes(Recipes(reads, writes)),
             *index_routes(self._index, self._openapi, self._docs),
             *unavailable_routes(),
@@ -128,6 +135,8 @@ class App:
     async def _answer(self, asked: _Asked, read_body: ReadBody) -> Answer:
         management = self.configuration.management
         check_browser(asked.method, asked.lines, management)
+        if asked.verb == "GET" and (file := self._page.get(asked.path)) is not None:
+            return file
         found = self._paths.find(asked.path)
         route = found.routes.get(asked.verb)
         asked_for = found.routes.values() if route is None else [route]
@@ -172,7 +181,7 @@ class App:
                     route.action,
                     request_id=call.request_id,
                     role=call.caller.principal,
-                    place=(call.method, call.path[:_AUDITED_CHARS]),
+                    place=(call.method, call.path),
                     status=status,
                 )
 

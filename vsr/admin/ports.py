@@ -1,6 +1,6 @@
 """What the management API asks of whatever serves: one process, or the workers of a supervisor."""
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -12,6 +12,9 @@ from vsr.config.inspection import Inspect, Inspected
 from vsr.config.lifecycle import Compiled
 from vsr.config.origin import Origin
 from vsr.resources.management import Management
+
+if TYPE_CHECKING:
+    from vsr.routing.request_views import RequestDetail, RequestList
 
 
 class GenerationView(msgspec.Struct, frozen=True):
@@ -61,6 +64,18 @@ class Serving(Protocol):
 
     async def metrics(self) -> bytes:
         """Return all metrics in Prometheus' text format 0.0.4."""
+        ...
+
+    async def requests(self, limit: int) -> "RequestList":
+        """Return requests, the newest first; merged over workers.
+
+        Args:
+            limit: of those under way, and of those that have ended.
+        """
+        ...
+
+    async def request(self, request_id: str, start_time: str) -> "RequestDetail | None":
+        """Return the newest with an id; only one that began at `start_time` unless it is empty."""
         ...
 
     def drain(self) -> None:

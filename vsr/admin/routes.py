@@ -124,10 +124,10 @@ def config_routes(reads: ConfigReads, writes: ConfigWrites, schema: SchemaReads)
     """Return the endpoints of the configuration."""
     return [
         msgspec.structs.replace(
-            _read(f"{CONFIG}/schema", "The JSON schema in parts", schema.schema, object),
+            read(f"{CONFIG}/schema", "The JSON schema in parts", schema.schema, object),
             query=_SCHEMA_QUERY,
         ),
-        _read(CONFIG, "The persisted document", reads.document, object),
+        read(CONFIG, "The persisted document", reads.document, object),
         _write(
             "PATCH",
             CONFIG,
@@ -139,7 +139,7 @@ def config_routes(reads: ConfigReads, writes: ConfigWrites, schema: SchemaReads)
         _write(
             "PUT", CONFIG, "Replace the document, and serve it", writes.put, TextBody, "config.put"
         ),
-        _read(f"{CONFIG}/hash", "Whether what is persisted serves", reads.hashes, Hashes),
+        read(f"{CONFIG}/hash", "Whether what is persisted serves", reads.hashes, Hashes),
         _asks("validate", "Whether a document would be served", reads.validate, Validation),
         _asks("plan", "What a change would come to", reads.plan, Planned),
         _write(
@@ -150,7 +150,7 @@ def config_routes(reads: ConfigReads, writes: ConfigWrites, schema: SchemaReads)
             RollbackBody,
             "config.rollback",
         ),
-        _read(f"{CONFIG}/versions", "Recorded configurations", reads.versions, list[VersionEntry]),
+        read(f"{CONFIG}/versions", "Recorded configurations", reads.versions, list[VersionEntry]),
     ]
 
 
@@ -159,7 +159,7 @@ def recipe_routes(recipes: Recipes) -> list[Route]:
     place = f"{CONFIG}/recipes"
     one = f"{place}/{{name}}"
     return [
-        _read(place, "All recipes of the persisted document", recipes.all, RecipeList),
+        read(place, "All recipes of the persisted document", recipes.all, RecipeList),
         Route(
             "POST",
             f"{place}/validate",
@@ -169,7 +169,7 @@ def recipe_routes(recipes: Recipes) -> list[Route]:
             {200: Validation},
             TextBody,
         ),
-        _read(one, "One recipe", recipes.one, RecipeView),
+        read(one, "One recipe", recipes.one, RecipeView),
         _write("PUT", one, "Write a recipe, and serve it", recipes.save, TextBody, "recipe.save"),
         _write("DELETE", one, "Take a recipe away", recipes.delete, None, "recipe.delete"),
     ]
@@ -191,11 +191,11 @@ def operation_routes(operations: Operations) -> list[Route]:
             operations.ready,
             ready,
         ),
-        _read("/v1/models", models, operations.models, object),
-        _read("/api/v1/models", models, operations.models, object),
-        _read("/metrics", "All metrics", operations.metrics, "text/plain", "metrics.read"),
-        _read("/api/v1/status", "The Router at this moment", operations.status, Status),
-        _read(
+        read("/v1/models", models, operations.models, object),
+        read("/api/v1/models", models, operations.models, object),
+        read("/metrics", "All metrics", operations.metrics, "text/plain", "metrics.read"),
+        read("/api/v1/status", "The Router at this moment", operations.status, Status),
+        read(
             "/api/v1/backends",
             "Clusters and endpoints as they are doing",
             operations.backends,
@@ -213,7 +213,7 @@ def operation_routes(operations: Operations) -> list[Route]:
             action="process.drain",
         ),
         msgspec.structs.replace(
-            _read(audit, "What was changed and by whom", operations.audit, AuditPage),
+            read(audit, "What was changed and by whom", operations.audit, AuditPage),
             query=_AUDIT_QUERY,
         ),
     ]
@@ -254,9 +254,10 @@ def index_routes(index: Handler, openapi: Handler, page: Handler) -> list[Route]
     ]
 
 
-def _read(
+def read(
     path: str, summary: str, handler: Handler, kind: object, permission: str = "config.read"
 ) -> Route:
+    """Return an endpoint that changes nothing."""
     return Route("GET", path, permission, summary, handler, {200: kind})
 
 

@@ -25,6 +25,7 @@ from vsr.routing.generation import alive
 from vsr.workers.components import Components
 
 if TYPE_CHECKING:
+    from vsr.routing.request_views import RequestDetail, RequestList, Watched
     from vsr.upstream.view import RuntimeView
 
 
@@ -80,6 +81,22 @@ class LocalServing:
         if not self._renderer:
             self._renderer.append(await trio.to_thread.run_sync(load_metrics, self.router))
         return self._renderer[0]()
+
+    async def requests(self, limit: int) -> "RequestList":
+        """Return its requests."""
+        await trio.lowlevel.checkpoint()
+        return self._watch().list(limit)
+
+    async def request(self, request_id: str, start_time: str) -> "RequestDetail | None":
+        """Return one of its requests."""
+        await trio.lowlevel.checkpoint()
+        return self._watch().find(request_id, start_time)
+
+    def _watch(self) -> "Watched":
+        # Loaded for who asks.
+        from vsr.compose.requests import watch_of  # noqa: PLC0415
+
+        return watch_of(self.router.gateway.requests)
 
     def drain(self) -> None:
         """Begin to drain."""

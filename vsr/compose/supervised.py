@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import attrs
 import trio
@@ -23,6 +24,10 @@ from vsr.workers.components import Components
 from vsr.workers.fleet import Phase, WorkerStatus
 from vsr.workers.messages import Family
 from vsr.workers.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from vsr.compose.requests import RequestsOfWorkers
+    from vsr.routing.request_views import RequestDetail, RequestList
 
 
 @attrs.define(eq=False)
@@ -108,6 +113,20 @@ class SupervisedServing:
     async def metrics(self) -> bytes:
         """Return all metrics of all workers."""
         return await self._gathered.rendered()
+
+    async def requests(self, limit: int) -> "RequestList":
+        """Return the requests of all workers as one list."""
+        return await self._requests().requests(limit)
+
+    async def request(self, request_id: str, start_time: str) -> "RequestDetail | None":
+        """Return the newest that any worker has."""
+        return await self._requests().request(request_id, start_time)
+
+    def _requests(self) -> "RequestsOfWorkers":
+        # Loaded for who asks.
+        from vsr.compose.requests import RequestsOfWorkers  # noqa: PLC0415
+
+        return RequestsOfWorkers(self.supervisor.asking.ask)
 
     def drain(self) -> None:
         """Begin to drain."""

@@ -18,6 +18,7 @@ from vsr.resources.program import Decision, OnUnknown, Program, RuleTree, Strate
 BUILTIN: Registry[Signal | LearnedSignal] = Registry("signal", BUILTIN_SIGNALS)
 NO_ANSWERS: Mapping[str, bytes] = MappingProxyType({})
 """Nothing was asked, or the runtime knows nothing."""
+NO_MATCHES: Matches = MappingProxyType({})
 NO_TREES: Mapping[str, Sequence[RuleTree]] = MappingProxyType({})
 
 
@@ -33,6 +34,8 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     conditions: TreeAnswers | None = None
     """What the request says to the rule trees in the conditions of the decision's graph; None
     where it has none."""
+    matches: Matches = NO_MATCHES
+    """Confidence of each signal rule that matched, by its label; None: unknown."""
 
 
 class _Candidate(msgspec.Struct, frozen=True):
@@ -146,11 +149,11 @@ class Evaluator:
                     matches[f"{signal_type}:{it.name}"] = it.confidence
         best = self._first(matches) if self._is_ordered else self._best(matches)
         if best is None:
-            return Verdict(signals=names)
+            return Verdict(signals=names, matches=matches)
         decision, match = best
         trees = self._trees.get(decision.name) if self._trees else None
         conditions = None if trees is None else TreeAnswers(trees, chat, answers, matches)
-        return Verdict(decision, match.confidence, match.labels, names, conditions)
+        return Verdict(decision, match.confidence, match.labels, names, conditions, matches)
 
     def _first(self, matches: Matches) -> _Found | None:
         best: _Found | None = None

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from vsr.dryrun.observer import is_inside
 from vsr.dryrun.record import CallRecord, Record
 from vsr.dryrun.render.words import dollars, joined, outcome, seconds
 from vsr.dryrun.scenario import Expectations, TextTest
+from vsr.graph.timeline import is_inside
 
 _NANO = 1e9
 _CLOSE = 1e-6

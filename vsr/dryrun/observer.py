@@ -1,5 +1,6 @@
 """Watches one run of a graph, and says afterwards what it was."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 
 import attrs
@@ -15,52 +16,28 @@ from vsr.dryrun.record import (
     Totals,
 )
 from vsr.graph.ledger import LedgerEntry
-from vsr.graph.run import GraphRun, TailCall
-from vsr.graph.value import Failure
+from vsr.graph.run import GraphRun
+from vsr.graph.timeline import Timeline, cut_at, end_of
 from vsr.resources.cluster import Cluster
 from vsr.routing.budget import Price, Reservation
 from vsr.routing.outcome import Attempt, Usage
 
-_CALL = "call"
-
-
-@attrs.define
-class _Span:
-    path: str
-    type: str
-    started_at: float
-    ended_at: float | None = None
-    failure: str | None = None
-    tail: LedgerEntry | None = None
-    """The call that it left to the Router to make."""
-
 
 @attrs.define(eq=False)
 class Observer:
-    """Implements `graph.run.Watch` for one run; all times are monotonic seconds."""
+    """Watches one run; all times are monotonic seconds."""
 
     now: Callable[[], float]
     run: GraphRun | None = None
-    spans: dict[str, _Span] = attrs.field(factory=dict)
-    """By path, in the order of their starts."""
+    timeline: Timeline = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.timeline = Timeline(self.now, limit=sys.maxsize)
 
     def attach(self, run: GraphRun) -> None:
         """Watch `run`."""
         self.run = run
-        run.watch = self
-
-    def began(self, path: str, kind: str) -> None:
-        """Take note of a step's start."""
-        self.spans[path] = _Span(path, kind, self.now())
-
-    def ended(self, path: str, value: object) -> None:
-        """Take note of a step's end."""
-        span = self.spans[path]
-        span.ended_at = self.now()
-        if isinstance(value, Failure):
-            span.failure = value.message
-        elif isinstance(value, TailCall) and span.type == _CALL:
-            span.tail = value.entry
+        run.watch = self.timeline
 
     def steps(self, start: float) -> tuple[StepRecord, ...]:
         """Return the steps in the order of their starts.
@@ -69,46 +46,28 @@ class Observer:
             start: of the run.
         """
         end = self.now()
-        found: dict[str, StepRecord] = {}
-        for path, span in self.spans.items():
-            ended_at = span.ended_at if span.tail is None else _end_of(span.tail)
+        entries = [] if self.run is None else self.run.ledger.entries
+        found: list[StepRecord] = []
+        for path, span in self.timeline.spans.items():
+            ended_at = span.ended_at if span.tail is None else end_of(span.tail)
             if ended_at is None:
-                ended_at = self._cut_at(path, end)
-            found[path] = StepRecord(
-                path,
-                span.type,
-                span.started_at - start,
-                ended_at - start,
-                span.failure,
-                is_cut=span.ended_at is None,
+                ended_at = cut_at(path, self.timeline, entries, end)
+            found.append(
+                StepRecord(
+                    path,
+                    span.type,
+                    span.started_at - start,
+                    ended_at - start,
+                    None if span.failure is None else span.failure.message,
+                    is_cut=span.ended_at is None,
+                )
             )
-        return tuple(found.values())
+        return tuple(found)
 
     def tails(self) -> frozenset[int]:
         """Return the ordinals of the calls that were left to the Router to make."""
-        return frozenset(each.tail.ordinal for each in self.spans.values() if each.tail)
-
-    def _cut_at(self, path: str, end: float) -> float:
-        """Return when a step was cancelled: when its calls were, or what is around it ended."""
-        entries = () if self.run is None else self.run.ledger.entries
-        ends = [
-            entry.ended_at
-            for entry in entries
-            if entry.ended_at is not None and is_inside(entry.step, path)
-        ]
-        if ends:
-            return max(ends)
-        around = [
-            span.ended_at
-            for span in self.spans.values()
-            if span.ended_at is not None and is_inside(path, span.path)
-        ]
-        return min(around, default=end)
-
-
-def is_inside(path: str, outer: str) -> bool:
-    """Return whether the step at `path` is that at `outer`, or inside it."""
-    return path == outer or path.startswith((f"{outer}/", f"{outer}["))
+        spans = self.timeline.spans.values()
+        return frozenset(each.tail.ordinal for each in spans if each.tail)
 
 
 def record_of(
@@ -182,7 +141,7 @@ def _call(
 ) -> CallRecord:
     outcome = entry.outcome
     attempts = () if outcome is None else outcome.attempts
-    ended_at = _end_of(entry) or end
+    ended_at = end_of(entry) or end
     usage = None if outcome is None else outcome.usage
     reservations = (*entry.settled, entry.reservation)
     return CallRecord(
@@ -202,14 +161,6 @@ def _call(
         is_tail=is_tail,
         is_refused=entry.is_refused,
     )
-
-
-def _end_of(entry: LedgerEntry) -> float | None:
-    """Return when a call ended; one that the Router made ends with its last attempt."""
-    attempts = () if entry.outcome is None else entry.outcome.attempts
-    if entry.ended_at is None and attempts:
-        return attempts[-1].ended_at
-    return entry.ended_at
 
 
 def _spent(entry: LedgerEntry, usage: Usage | None, price: Price | None) -> int | None:

@@ -1,6 +1,7 @@
 """The graph that answers for a decision; all of it is known at activation."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,6 +12,9 @@ from vsr.graph.run import MAX_ANSWER_BYTES
 from vsr.graph.suspend.run import RunIdentity
 from vsr.routing.effect import HeaderEdit
 from vsr.routing.plan import Label
+
+if TYPE_CHECKING:
+    from vsr.routing.request_views import NodeView
 
 
 class DecisionGraph(msgspec.Struct, frozen=True, eq=False):
@@ -34,6 +38,8 @@ class DecisionGraph(msgspec.Struct, frozen=True, eq=False):
     """Set on every call."""
     max_answer_bytes: int = MAX_ANSWER_BYTES
     """Of one call."""
+    nodes: "tuple[NodeView, ...]" = ()
+    """Its steps, as operators see them."""
 
     @property
     def told_name(self) -> str:

@@ -28,6 +28,7 @@ from vsr.graph.budget import Budget
 from vsr.graph.executor import execute
 from vsr.graph.ledger import Ledger
 from vsr.graph.run import GraphRun, TailCall
+from vsr.graph.timeline import Timeline
 from vsr.graph.value import Inputs
 from vsr.routing.effect import UNCHANGED, Effect, HeaderEdit, ImmediateResponse
 from vsr.routing.execution import GraphFailure
@@ -62,13 +63,11 @@ async def answer_by_graph(
     run = _open_run(session, decided)
     session.run = run
     around = session.settings.surroundings
+    record = session.graph = _open_record(session, decided, run)
     if around.on_run is not None:
         around.on_run(run)
     if tell is not None:
         watch_progress(run, tell)
-    record = session.graph = GraphRecord(
-        run, decided.told_name, decided.label, trio.current_time(), around.on_execution
-    )
     began_at = around.monotonic()
     try:
         value = await _run(session, decided, run)
@@ -84,6 +83,20 @@ async def answer_by_graph(
     record.answer, record.ended_at = value, trio.current_time()
     told = _Told(decided, run, value, int((around.monotonic() - began_at) * 1000))
     return _answered(session, told)
+
+
+def _open_record(session: "RoutingSession", decided: DecisionGraph, run: GraphRun) -> GraphRecord:
+    """Return the record of a run that begins, whose steps are watched from now on."""
+    run.watch = timeline = Timeline(trio.current_time)
+    return GraphRecord(
+        run,
+        decided.told_name,
+        decided.label,
+        trio.current_time(),
+        session.settings.surroundings.on_execution,
+        nodes=decided.nodes,
+        timeline=timeline,
+    )
 
 
 async def _run(

@@ -4,10 +4,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from vsr.graph.block import Suspension
 from vsr.graph.ledger import LedgerEntry
-from vsr.graph.run import GraphRun, TailCall, Watch
-from vsr.graph.value import Failure
+from vsr.graph.run import GraphRun, Watch
+from vsr.graph.timeline import status_of
 
 _MAX_NAME = 96
 """Characters of one name; a line has at most two of them."""
@@ -39,7 +38,7 @@ class _Progress(msgspec.Struct, frozen=True, eq=False):
         """Tell how it has ended."""
         if self.steps is not None:
             self.steps.ended(path, value)
-        self.tell(f"step={_name(path)} status={_status(value)}")
+        self.tell(f"step={_name(path)} status={status_of(value)}")
 
     def note(self, entry: LedgerEntry) -> None:
         """Tell that a call was started, or how it has ended."""
@@ -50,20 +49,6 @@ class _Progress(msgspec.Struct, frozen=True, eq=False):
         cause = "" if outcome is None or outcome.cause is None else f" cause={outcome.cause}"
         called = f"step={_name(entry.step)} call={entry.ordinal} model={_name(entry.model)}"
         self.tell(f"{called} status={word}{cause}")
-
-
-def _status(value: object) -> str:
-    match value:
-        case Failure():
-            return "failed"
-        case TailCall():
-            return "handed_out"
-        case Suspension():
-            return "suspended"
-        case None:
-            return "ended"  # it has no value, or has failed and is skipped
-        case _:
-            return "succeeded"
 
 
 def _name(text: str) -> str:

@@ -1,6 +1,7 @@
 """One decision's graph from its start to the end of its request, and what it came to."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 import trio
@@ -11,6 +12,10 @@ from vsr.graph.run import GraphRun
 from vsr.routing.execution import Execution, GraphFailure
 from vsr.routing.outcome import Outcome, Terminal
 from vsr.routing.plan import Label
+
+if TYPE_CHECKING:
+    from vsr.graph.timeline import Timeline
+    from vsr.routing.request_views import NodeView
 
 Tell = Callable[[Execution], None]
 
@@ -33,6 +38,10 @@ class GraphRecord(msgspec.Struct, eq=False):
     answer: Answer | None = None
     failure: GraphFailure | None = None
     """What the client is told of."""
+    nodes: "tuple[NodeView, ...]" = ()
+    """All steps of the graph, as operators see them."""
+    timeline: "Timeline | None" = None
+    """Of its steps; None where somebody else watches them."""
 
     @property
     def told_label(self) -> Label:

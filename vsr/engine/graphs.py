@@ -12,6 +12,7 @@ from vsr.engine.recipe_graphs import RecipeGraphs
 from vsr.engine.suspended_runs import identity_of
 from vsr.engine.target import Target, Workshop
 from vsr.errors import Problem
+from vsr.graph.picture.nodes import nodes_of
 from vsr.resources.cluster import Cluster
 from vsr.resources.looper import LOOPERS
 from vsr.resources.plugin import HeaderMutation, SystemPrompt
@@ -105,6 +106,7 @@ class GraphWorkshop(msgspec.Struct, frozen=True):
                 (name.lower().encode(), value.encode()) for name, value in looper.headers.items()
             ),
             max_answer_bytes=looper.max_response_bytes,
+            nodes=nodes_of(graph.block),
         )
 
     def _hop_models(

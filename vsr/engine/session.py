@@ -14,6 +14,7 @@ from vsr.decision.evaluate import NO_ANSWERS, Verdict
 from vsr.decision.heard import Heard
 from vsr.engine.endpoints import Endpoint, Protocol, find_endpoint, is_closed, protocol_of
 from vsr.engine.graph_answer import run_graph, tail_edits
+from vsr.engine.grounds import SessionGrounds, evidence_of, grounds_of
 from vsr.engine.hygiene import HYGIENE, INTERNAL_HEADERS
 from vsr.engine.plugins.plugin import tell_all
 from vsr.engine.request_phase import Outgoing, as_chat, read_request
@@ -95,6 +96,8 @@ class RoutingSession(msgspec.Struct, gc=False):
     """What its calls came to, once the request has ended."""
     trace: Trace | None = None
     """The request's; None where nothing is traced."""
+    refusal: str = ""
+    """Code of what the client was told instead of an answer."""
     path: tuple[str, ...] = ()
     """Models that were called, if more than one was; the last one serves."""
 
@@ -337,19 +340,12 @@ class RoutingSession(msgspec.Struct, gc=False):
 
     def evidence(self) -> Evidence:
         """Return what was decided so far."""
-        target, verdict = self.target, self.verdict
-        if target is None:
-            return Evidence()
-        choice = target.choice
-        return Evidence(
-            recipe=choice.recipe,
-            decision=choice.decision,
-            confidence=verdict.confidence if verdict and choice.decision else None,
-            model=target.alias,
-            selection_method=choice.method,
-            reasoning_mode=choice.reasoning_mode,
-            signals=verdict.signals if verdict else {},
-        )
+        return evidence_of(self.target, self.verdict)
+
+    @property
+    def grounds(self) -> SessionGrounds:
+        """Return what is to be told of it."""
+        return grounds_of(self)
 
     def finish(self, outcome: Outcome) -> None:
         """Close the tail call's ledger entry, settle its reservation, tell the observers."""
@@ -388,6 +384,7 @@ class RoutingSession(msgspec.Struct, gc=False):
 
     def refuse(self, error: VsrError) -> Effect:
         """Return the answer that tells the client of `error`."""
+        self.refusal = error.code
         extra = tuple(HeaderEdit(name, value) for name, value in error.headers)
         edits = (*self.settings.refusal_edits, *extra)
         body = error_body(protocol_of(self.request.target), error)

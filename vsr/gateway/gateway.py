@@ -9,6 +9,7 @@ from vsr.gateway.handler import RequestRun
 from vsr.gateway.ingress import ANYWHERE, IngressRules
 from vsr.gateway.probes import PROBES, ProbeRun, answer_probe
 from vsr.gateway.request_scope import RequestScope
+from vsr.gateway.requests import Requests
 from vsr.resources.listener import Listener
 from vsr.routing.generation import Active, Generation
 from vsr.routing.outcome import Terminal
@@ -24,6 +25,7 @@ class Gateway:
     access_log: AccessLog
     admission: Admission = attrs.field(factory=AdmitAll)
     is_draining: bool = False
+    requests: Requests = attrs.field(factory=Requests)
 
     def handler_for(self, listener: Listener) -> "ListenerHandler":
         """Return the handler of one listener's connections."""
@@ -54,7 +56,8 @@ class ListenerHandler:
             self._look_up(generation)
         if generation is not None:
             generation.leases += 1
-        return RequestRun(
+        run = RequestRun(
+            gateway.requests,
             gateway.access_log,
             gateway.admission,
             generation,
@@ -64,6 +67,8 @@ class ListenerHandler:
             self._listener,
             self._rules,
         )
+        gateway.requests.under_way.add(run)
+        return run
 
     def _look_up(self, generation: Generation | None) -> None:
         """Find this listener in another configuration, and which headers of its clients stay.

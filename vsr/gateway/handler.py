@@ -31,6 +31,7 @@ from vsr.gateway.ingress import (
 )
 from vsr.gateway.relay import is_short, pass_as_it_comes, pass_stream, pass_whole, replaced
 from vsr.gateway.request_scope import RequestScope
+from vsr.gateway.requests import Requests
 from vsr.gateway.writer import render_error
 from vsr.headers import Headers
 from vsr.network.port import NetworkError
@@ -50,6 +51,8 @@ _log = logging.getLogger("vsr.gateway")
 class RequestRun(msgspec.Struct, eq=False):
     """One request under way: `work` answers it, `finish` accounts for it, exactly once."""
 
+    requests: Requests
+    """Knows this one until `finish`."""
     access_log: AccessLog
     admission: Admission
     generation: Generation | None
@@ -131,7 +134,9 @@ class RequestRun(msgspec.Struct, eq=False):
             self.admission.release(self.request)
         if self.generation is not None:
             self.generation.release()
-        self.access_log.add(access_line(self, outcome))
+        line = access_line(self, outcome)
+        self.access_log.add(line)
+        self.requests.end(self, line, outcome)
 
     async def _answer(self) -> None:
         generation, exchange, listener = self.generation, self.exchange, self.listener

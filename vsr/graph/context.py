@@ -165,6 +165,7 @@ class NodeContext(msgspec.Struct, gc=False):
         deadline = self.deadline_after(options.timeout_s)
         entry.trace = None if run.trace is None else run.trace.branch()
         journal, begun = Journal(trace=entry.trace), _Begun(run, entry, self)
+        entry.tries = journal.attempts
         try:
             answer = await run.caller.call(
                 hop.call, deadline, limit_bytes=run.max_answer_bytes, journal=journal

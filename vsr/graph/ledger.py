@@ -1,6 +1,6 @@
 """The ledger of one request: one entry per started call, each with exactly one end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -51,6 +51,8 @@ class LedgerEntry(msgspec.Struct, eq=False, gc=False):
     """Of its reply, where the graph judges it."""
     trace: Trace | None = None
     """Its part of the request's trace; None where nothing is traced."""
+    tries: Sequence[Attempt] = ()
+    """Its attempts so far, where its step waits for it; `outcome` has all of them in the end."""
 
     @property
     def usage(self) -> Usage | None:

@@ -10,7 +10,7 @@ ANY = "*"
 """Every permission there is."""
 _READS = """
     health.read ready.read docs.read metrics.read classify.invoke config.read replay.read data.read
-    cache.read compression.read"""
+    cache.read compression.read requests.read"""
 _OPERATES = """
     config.write learning.ingest replay.detail data.write cache.invalidate compression.preview
     backend.quarantine"""
@@ -23,7 +23,7 @@ ROLES: tuple[tuple[str, frozenset[str]], ...] = (
 )
 """Roles that are there without being written. Source: the reference, management API."""
 PERMISSIONS = frozenset(f"{_READS} {_OPERATES} {_ADMINISTERS}".split())
-"""All words; `backend.quarantine` and `process.drain` are our addition."""
+"""All words; `backend.quarantine`, `process.drain` and `requests.read` are our addition."""
 
 
 class Token(msgspec.Struct, frozen=True):

@@ -1,13 +1,16 @@
 """One request's passage through the routing core, driven phase by phase by an adapter."""
 
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from vsr.headers import Headers
 from vsr.routing.effect import Effect
 from vsr.routing.evidence import Evidence
 from vsr.routing.execution import Execution
 from vsr.routing.outcome import Usage
+
+if TYPE_CHECKING:
+    from vsr.routing.request_views import RoutingView
 
 
 class BodyMode(StrEnum):
@@ -43,6 +46,29 @@ class BodyStream(Protocol):
     @property
     def is_whole(self) -> bool:
         """Return whether, after `close`, the client has a whole answer as far as can be told."""
+        ...
+
+
+class Grounds(Protocol):
+    """Why and how a session has routed its request, without anything of what that was about."""
+
+    @property
+    def asked(self) -> str | None:
+        """Return the model that the client named; None: not known yet, or nobody looks at it."""
+        ...
+
+    @property
+    def refusal(self) -> str:
+        """Return the code of what the client was told instead of an answer; empty: nothing."""
+        ...
+
+    def view(self, started_at: float, now: float) -> "RoutingView":
+        """Return what operators see of it.
+
+        Args:
+            started_at: when the request began, monotonic seconds.
+            now: monotonic seconds.
+        """
         ...
 
 
@@ -99,6 +125,11 @@ class Session(Protocol):
 
     def evidence(self) -> Evidence:
         """Return what was decided so far."""
+        ...
+
+    @property
+    def grounds(self) -> Grounds:
+        """Return what is to be told of it so far, once it has ended all there is."""
         ...
 
     @property
