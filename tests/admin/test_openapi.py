@@ -28,8 +28,11 @@ RECORD = "20260103-000000"
 def desk() -> Desk:
     """Return one with a history."""
     desk = Desk()
-    desk.configuration.inspected = Inspected(b"", json=msgspec.Raw(DOCUMENT))
-    desk.configuration.history = {RECORD: (record(3, RECORD), Document(TEXT))}
+    desk.configuration.inspected = Inspected(b"", json=msgspec.Raw(DOCUMENT), changes=())
+    desk.configuration.history = {
+        each: (record(version, each), Document(TEXT))
+        for version, each in ((3, RECORD), (2, "20260102-000000"))
+    }
     desk.serving.details = [detail(RECORD)]
     return desk
 

@@ -101,7 +101,7 @@ async def test_hangup_takes_up_a_new_certificate_at_once(
     assert before
     assert after == [(False, True)] * 4
     assert kept == [True] * 4
-    assert "version 2 serves" not in router.stderr
+    assert "version 3 serves" not in router.stderr
 
 
 async def test_listener_ceases_and_begins_to_speak_tls(

@@ -1,6 +1,5 @@
 """The management API of several workers: what all say, and what is done to all."""
 
-import json
 import os
 import re
 import signal
@@ -199,8 +198,6 @@ async def test_document_that_mends_a_crash_is_served(supervised: Supervised) -> 
     mended = re.sub(r".*name: secure.*\n", "", supervised.text)
     answer = await supervised.ask("PUT", "/api/v1/config", {"yaml": mended})
     served = await ask(supervised.started.port)
-    moved = mended.replace("management_api: {", "management_api: {bind_address: '::1', ")
-    refused = await supervised.ask("PUT", "/api/v1/config", {"yaml": moved})
     code, _ = await supervised.run("drain", "--yes")
     with trio.fail_after(PATIENCE_S):
         ended = await supervised.started.process.wait()
@@ -209,8 +206,4 @@ async def test_document_that_mends_a_crash_is_served(supervised: Supervised) -> 
     assert (answer.status_code, answer.json()["config_version"]) == (200, 2), answer.text
     assert served is not None
     assert (served.status, served.fields["x-vsr-config-version"]) == (200, "2")
-    assert (refused.status_code, json.loads(refused.text)["error"]["code"]) == (
-        409,
-        "RESTART_REQUIRED",
-    )
     assert (code, ended) == (0, 0)

@@ -9,6 +9,7 @@ from vsr.routing.request_views import RequestDetail, RequestList
 _PATH, _PERMISSION = "/api/v1/requests", "requests.read"
 _LIMIT = f"of each list, 1 to {MAX_LIMIT}; {DEFAULT_LIMIT} if it is left out"
 _START = "of the request, where several have the id; the newest if it is left out"
+_WHOLE = {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT}
 
 
 def request_routes(reads: RequestReads) -> list[Route]:
@@ -18,7 +19,9 @@ def request_routes(reads: RequestReads) -> list[Route]:
     return [
         msgspec.structs.replace(
             read(_PATH, every, reads.all, RequestList, _PERMISSION),
-            query=(Parameter("limit", {"type": "integer", "minimum": 1}, _LIMIT),),
+            query=(
+                Parameter("limit", {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT}, _LIMIT),
+            ),
         ),
         msgspec.structs.replace(
             read(f"{_PATH}/{{id}}", one, reads.one, RequestDetail, _PERMISSION),
