@@ -51,7 +51,9 @@ async def serve_beside(  # a listener, and who keeps it going
         return
     port = bound[0].ports[name]
 
-    async def run(*, task_status: trio.TaskStatus[None]) -> None:
+    async def run(  # noqa: ASYNC128  # the server tells
+        *, task_status: trio.TaskStatus[None]
+    ) -> None:
         server = bound.pop() if bound else await _bind(network, front, listener)
         try:
             await server.run(task_status=task_status)
