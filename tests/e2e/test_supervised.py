@@ -10,7 +10,6 @@ from typing import Any
 import attrs
 import pytest
 import trio
-import trio.lowlevel
 import trustme
 
 from tests.e2e.process import free_port, start
