@@ -16,7 +16,7 @@ const NARROW = matchMedia("(max-width: 760px)");
 const RETRY_MS = 2000;
 
 const places = Object.fromEntries(["nav", "standing", "notice", "main"].map((id) => [id, document.getElementById(id)]));
-let shown = { view: null, place: "", content: null };
+let shown = { view: null, place: null, content: null };
 let lastSeenAt = 0;
 let timer = 0;
 let turn = 0;
@@ -76,6 +76,7 @@ function begin(view, place, name) {
   const isFirst = shown.view === null;
   shown = { view, place, content: null, status: shown.status };
   document.title = `${view.title} · vllm-sr`;
+  places.main.setAttribute("aria-busy", "true");
   render(places.nav, navigation(name));
   render(places.main, h("p", { class: "quiet", key: `loading ${place}` }, "Loading"));
   if (!isFirst) {
@@ -98,6 +99,8 @@ function paint() {
   const { view, content, status } = shown;
   if (content === null) return;
   render(places.main, view.view(content, { isNarrow: NARROW.matches }));
+  places.main.setAttribute("aria-busy", "false");
+  places.main.dataset.place = shown.place;
   const token = hasToken() ? h("button", { type: "button", class: "plain", "data-do": "forget", key: "forget" }, "Forget token") : null;
   render(places.standing, status ? [pill(status.state), h("span", { class: "version" }, ` v${status.config.active?.version ?? 0}`)] : null, token);
 }
@@ -120,6 +123,8 @@ function failed(error) {
     return 0;
   }
   notice(null);
+  places.main.setAttribute("aria-busy", "false");
+  places.main.dataset.place = shown.place;
   render(places.main, h("h1", { key: "error" }, error.status === 403 ? "Not permitted" : error.status === 404 ? "Not found" : "Not shown"), h("p", { key: "text" }, error.message));
   return error.status >= 500 ? RETRY_MS : 0;
 }
